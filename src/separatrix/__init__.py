@@ -1,0 +1,41 @@
+"""separatrix: error-driven linear classification. Learn a boundary from mistakes, and keep the mistakes."""
+
+import gc
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from separatrix.ledger import Ledger as Ledger
+    from separatrix.linear import AveragedPerceptron as AveragedPerceptron
+    from separatrix.linear import Perceptron as Perceptron
+    from separatrix.linear import PocketPerceptron as PocketPerceptron
+    from separatrix.linear import VotedPerceptron as VotedPerceptron
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AveragedPerceptron": "linear",
+    "Ledger": "ledger",
+    "Perceptron": "linear",
+    "PocketPerceptron": "linear",
+    "VotedPerceptron": "linear",
+}
+
+__all__ = ["AveragedPerceptron", "Ledger", "Perceptron", "PocketPerceptron", "VotedPerceptron", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: importing the package itself costs nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
+    collecting = gc.isenabled()
+    gc.disable()  # a tenth of a second of the imports below would go into looking for garbage that is not there
+    try:
+        return getattr(import_module(f"separatrix.{_HOMES[name]}"), name)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,125 @@
+"""Rows of X, dense or CSR, in one form: dot, axpy, norm.
+
+    score    s_k = ⟨w_k, x⟩ + b_k
+    correct  w_k ← w_k + c·x,  b_k ← b_k + c
+    survey   R² = max ‖x_i‖², and the first thing wrong with X
+
+A matrix is `(data, indices, indptr)`. Dense rows are `data` flattened, with no indices and no indptr: row i is
+data[i·d : (i+1)·d]. CSR is SciPy's own triple. One branch a row tells them apart, and every kernel serves both.
+
+Weights of K outputs are one flat array of K·d: output after output for dense rows (`w_k` is contiguous, four at a time
+share one read of x), feature after feature for CSR (all K weights of a feature share a cache line). With K = 1 the two are
+the same.
+"""
+
+import numpy as np
+
+from separatrix.kernels import kernel, part
+
+FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, NOT_CANONICAL = range(5)
+ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
+
+
+@part
+def dot(data, indices, indptr, i, d, W, w):  # type: ignore[no-untyped-def]
+    """Return ⟨x_i, W[w : w+d]⟩ for a dense row, ⟨x_i, W⟩ for a CSR row."""
+    s = 0.0
+    if indptr.size == 0:
+        base = i * d
+        for j in range(d):
+            s += data[base + j] * W[w + j]
+    else:
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE])):
+            s += data[p] * W[np.uint64(indices[p])]
+    return s
+
+
+@part
+def score(data, indices, indptr, i, d, W, b, K, scores):  # type: ignore[no-untyped-def]
+    """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
+    if K == ONE:
+        scores[ZERO] = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
+        return
+    if indptr.size == 0:
+        base, k = i * d, ZERO
+        while k + FOUR <= K:
+            s0 = s1 = s2 = s3 = 0.0
+            w0, w1, w2, w3 = k * d, (k + ONE) * d, (k + TWO) * d, (k + THREE) * d
+            for j in range(d):
+                x = np.float64(data[base + j])
+                s0 += x * W[w0 + j]
+                s1 += x * W[w1 + j]
+                s2 += x * W[w2 + j]
+                s3 += x * W[w3 + j]
+            scores[k], scores[k + ONE], scores[k + TWO], scores[k + THREE] = s0, s1, s2, s3
+            k += FOUR
+        while k < K:
+            scores[k] = dot(data, indices, indptr, i, d, W, k * d)
+            k += ONE
+    else:
+        for k in range(K):
+            scores[k] = 0.0
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE])):
+            x = np.float64(data[p])
+            w = np.uint64(indices[p]) * K
+            for k in range(K):
+                scores[k] += x * W[w + k]
+    for k in range(K):
+        scores[k] += b[k]
+
+
+@part
+def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):  # type: ignore[no-untyped-def]
+    """Add c·x_i to the weights of output k, and c to its bias if there is one."""
+    if indptr.size == 0:
+        base, w = i * d, k * d
+        for j in range(d):
+            W[w + j] += c * data[base + j]
+    else:
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE])):
+            W[np.uint64(indices[p]) * K + k] += c * data[p]
+    if bias:
+        b[k] += c
+
+
+@kernel
+def survey(rows, d, begin, end, weight):  # type: ignore[no-untyped-def]
+    """Return (what is wrong, row, entry, R²) for rows begin…end; R² over the rows of nonzero weight."""
+    data, indices, indptr = rows
+    d, largest = np.uint64(d), 0.0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        if indptr.size == 0:
+            first, last = i * d, (i + ONE) * d
+        else:
+            if indptr[i] < 0 or indptr[i + ONE] < indptr[i] or indptr[i + ONE] > indices.size:
+                return BAD_INDEX, i, ZERO, 0.0
+            first, last = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
+            for p in range(first, last):
+                if indices[p] < 0 or np.uint64(indices[p]) >= d:
+                    return BAD_INDEX, i, p, 0.0
+                if p > first and indices[p] <= indices[p - ONE]:
+                    return NOT_CANONICAL, i, p, 0.0
+        norm = 0.0
+        for p in range(first, last):
+            x = np.float64(data[p])
+            norm += x * x
+        if not np.isfinite(norm):
+            for p in range(first, last):
+                if not np.isfinite(data[p]):
+                    return NOT_FINITE, i, p - first if indptr.size == 0 else np.uint64(indices[p]), 0.0
+            return TOO_LARGE, i, ZERO, 0.0
+        if norm > largest and (weight.size == 0 or weight[i] != 0.0):
+            largest = norm
+    return FINE, ZERO, ZERO, largest
+
+
+@kernel
+def score_rows(rows, d, order, begin, end, W, b, K, scores, out):  # type: ignore[no-untyped-def]
+    """Write the K scores of the rows order[begin…end] (or begin…end themselves) into out, row after row."""
+    data, indices, indptr = rows
+    d, K, begin = np.uint64(d), np.uint64(K), np.uint64(begin)
+    for t in range(begin, np.uint64(end)):
+        i = np.uint64(order[t]) if order.size > 0 else t
+        score(data, indices, indptr, i, d, W, b, K, scores)
+        for k in range(K):
+            out[(t - begin) * K + k] = scores[k]

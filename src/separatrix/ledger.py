@@ -1,0 +1,301 @@
+"""The mistakes of a run, in order: the one record from which everything else follows.
+
+The last weights are the sum of the corrections; the average, the votes and the pocket follow from *when* each mistake was made.
+Corrections are stored and replayed, never decided again, so a replay gives the fitted weights bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.kernels import passes
+from separatrix.labels import encode_as, plain
+from separatrix.rows import BLOCK_ROWS, NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
+from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
+
+NEVER = 1 << 62
+
+
+class Mistake(NamedTuple):
+    """One mistake: `up` and `down` are the classes whose weights it raised and lowered (None: one-vs-rest has no other)."""
+
+    pass_number: int
+    step: int
+    example: int
+    up: Any
+    down: Any
+    correction: float
+    score: float | None
+
+
+class Cut(NamedTuple):
+    """Where early stopping cut the run: the pass and step it went back to, and how many later mistakes it dropped."""
+
+    pass_number: int
+    step: int
+    dropped: int
+
+
+class Column:
+    """A growing array that is as narrow as its values allow."""
+
+    def __init__(self, dtype: str, wider: str = "") -> None:
+        self._array: Array = np.empty(0, dtype)
+        self._wider = wider
+        self._size = 0
+
+    @property
+    def values(self) -> Array:
+        """The values so far, read-only."""
+        return frozen(self._array[: self._size])
+
+    def append(self, values: Array) -> None:
+        """Add values at the end, widening the type when one does not fit."""
+        if self._wider and values.size and int(values.max()) > np.iinfo(self._array.dtype).max:
+            self._array, self._wider = self._array.astype(self._wider), ""
+        size = self._size + len(values)
+        if size > len(self._array):
+            grown = np.empty(max(size, len(self._array) + len(self._array) // 2), self._array.dtype)
+            grown[: self._size] = self._array[: self._size]
+            self._array = grown
+        self._array[self._size : size] = values
+        self._size = size
+
+    def truncate(self, size: int) -> None:
+        """Forget all but the first `size` values."""
+        self._size = size
+
+    def replace(self, values: Array) -> None:
+        """Put other values in place of these."""
+        self._array, self._size = values, len(values)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_array": self._array[: self._size].copy(), "_wider": self._wider, "_size": self._size}
+
+
+class Ledger:
+    """The mistakes of a run.
+
+    `len(ledger)` is their number and iterating yields each as a `Mistake`. The columns `step`, `example`, `up`, `down`,
+    `correction` (empty when every correction is 1) and `score` (empty unless recorded) are arrays; `up` and `down` are
+    places in `classes`, −1 for none. `kept` is how many of them the fitted weights consist of.
+    """
+
+    def __init__(self, classes: Array, n_features: int, *, bias: bool, tie: int, scored: bool, start: Weights | None) -> None:
+        self.classes = classes
+        self.n_features = n_features
+        self.bias = bias
+        self.tie = tie
+        self.start = start
+        self.steps = 0
+        self.average_after = NEVER
+        self.pass_starts: list[tuple[int, int]] = []
+        self.kept: int | None = None
+        self.cut: Cut | None = None
+        self.stored: Store | None = None
+        self._row = Column("u4", "i8")
+        self._scored = scored
+        self._step = Column("u4", "i8")
+        self._example = Column("u4", "i8")
+        self._up = Column("i1", "i4")
+        self._down = Column("i1", "i4")
+        self._correction = Column("f8")
+        self._score = Column("f8")
+
+    def __len__(self) -> int:
+        """Return the number of mistakes."""
+        return len(self._step.values)
+
+    @property
+    def step(self) -> Array:
+        """At which presentation, counted from 1, each mistake was made."""
+        return self._step.values
+
+    @property
+    def example(self) -> Array:
+        """On which row of X; rows of successive partial fits are counted on."""
+        return self._example.values
+
+    @property
+    def up(self) -> Array:
+        """The class whose weights were raised."""
+        return self._up.values
+
+    @property
+    def down(self) -> Array:
+        """The class whose weights were lowered."""
+        return self._down.values
+
+    @property
+    def correction(self) -> Array:
+        """By how much of x̃; empty when every correction is 1."""
+        return self._correction.values
+
+    @property
+    def score(self) -> Array:
+        """The score that was wrong (jointly: the lead over the rival); empty unless recorded."""
+        return self._score.values
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that the columns take."""
+        return sum(c.values.nbytes for c in (self._step, self._example, self._up, self._down, self._correction, self._score))
+
+    def __iter__(self) -> Iterator[Mistake]:
+        """Yield the mistakes in order."""
+        starts = [step for step, _ in self.pass_starts]
+        passes_of = np.searchsorted(starts, self.step, side="left")
+        names = [*self.classes.tolist(), None]
+        for m in range(len(self)):
+            yield Mistake(
+                int(passes_of[m]),
+                int(self.step[m]),
+                int(self.example[m]),
+                names[self.up[m]],
+                names[self.down[m]],
+                float(self.correction[m]) if self.correction.size else 1.0,
+                float(self.score[m]) if self.score.size else None,
+            )
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {len(self):,} mistakes in {self.steps:,} steps, {len(self.pass_starts)} passes>"
+
+    # Writing, as a run goes on.
+
+    def begin_pass(self) -> None:
+        """Note that a pass starts here."""
+        self.pass_starts.append((self.steps, len(self)))
+
+    def append(self, step: Array, example: Array, up: Array, down: Array, correction: Array, score: Array) -> None:
+        """Add mistakes."""
+        if not self.correction.size and np.any(correction != 1.0):
+            self._correction.append(np.ones(len(self)))
+            self._correction.append(correction)
+        elif self.correction.size:
+            self._correction.append(correction)
+        self._step.append(step)
+        self._example.append(example)
+        self._up.append(up)
+        self._down.append(down)
+        if self._scored:
+            self._score.append(score)
+
+    def insert_class(self, classes: Array, place: int) -> None:
+        """Make room for a class that was first met now."""
+        if self.score.size and len(self.classes) == 2:  # from the score of w to the lead of w over −w
+            self._score.replace(2.0 * self.score * np.where(self.up == 1, 1.0, -1.0))
+        for column in (self._up, self._down):
+            codes = column.values.astype(np.int64)
+            column.replace(np.empty(0, column.values.dtype))
+            column.append(codes + (codes >= place))
+        if self.start is not None:
+            self.start = Weights(*(with_class(w, len(self.classes), place) for w in self.start))
+        self.classes = classes
+
+    def cut_to(self, pass_number: int, steps: int, mistakes: int) -> None:
+        """Go back to the end of a pass, forgetting what came after and saying so."""
+        self.cut = Cut(pass_number, steps, len(self) - mistakes)
+        self.steps = steps
+        for column in (self._step, self._example, self._up, self._down, self._correction, self._score):
+            column.truncate(min(mistakes, len(column.values)))
+
+    def keep_rows(self, rows: Rows, offset: int, since: int) -> None:
+        """Store the rows of the mistakes from number `since` on, each example once; `rows` begin at example `offset`."""
+        fresh, place = np.unique(self.example[since:].astype(np.int64), return_inverse=True)
+        self._row.append(place + (0 if self.stored is None else self.stored.n))
+        self.stored = self.stored or Store()
+        self.stored.add(rows.take(fresh - offset))
+
+    # Reading.
+
+    def weights(self, X: Any = None) -> Weights:
+        """Replay to exactly the fitted weights: the last, the averaged or the pocketed ones, as the learner has it.
+
+        X is the training data (all batches of a stream, one after the other); it is not needed where the mistakes' rows
+        were stored (`record=True`, and every voted perceptron).
+        """
+        last = self.at(len(self) if self.kept is None else self.kept, X)
+        elapsed = self.steps - self.average_after
+        if elapsed <= 0:
+            return last
+        before = frozen(self.step.astype(np.float64) - 1.0 - self.average_after)
+        late = self._replay(len(self), X, before)
+        return averaged(last, late, elapsed)
+
+    def at(self, k: int, X: Any = None) -> Weights:
+        """Return the weights after the first k mistakes."""
+        if not 0 <= k <= len(self):
+            raise ValueError(f"k must be between 0 and the {len(self)} mistakes of the ledger, got {k}")
+        return self._replay(k, X, NO_WEIGHT, self.start)
+
+    def _replay(self, k: int, X: Any, scale: Floats, start: Weights | None = None) -> Weights:
+        rows, numbers = self.mistaken_rows(X)
+        state = Flat(self._n_outputs, self.n_features, rows.sparse, start)
+        self.replay_into(state, rows, numbers, slice(0, k), scale)
+        return state.weights()
+
+    def replay_into(self, state: Flat, rows: Rows, numbers: Array, which: slice, scale: Floats = NO_WEIGHT) -> None:
+        """Apply the corrections of some mistakes to `state`; mistake m was made on row numbers[m]."""
+        for begin in range(which.start, which.stop, BLOCK_ROWS):
+            part = slice(begin, min(begin + BLOCK_ROWS, which.stop))
+            block, at = rows, frozen(numbers[part].astype(np.int64))
+            if rows.parts is None:
+                block, at = rows.take(at), frozen(np.arange(part.stop - part.start))
+            correction = self.correction[part] if self.correction.size else NO_WEIGHT
+            passes.replay(
+                *(block.parts, self.n_features, at, frozen(self.up[part].astype(np.int32))),
+                *(frozen(self.down[part].astype(np.int32)), correction, scale[part] if scale.size else NO_WEIGHT),
+                *(state.W, state.b, state.K, self.bias),
+            )
+
+    def mistaken_rows(self, X: Any = None) -> tuple[Rows, Array]:
+        """Return rows, stored or of X, and the row of each mistake among them."""
+        if self.stored is not None:
+            return self.stored.rows(), self._row.values
+        if X is None:
+            raise ValueError("the rows of the mistakes were not stored: pass the training X, or train with record=True")
+        rows = as_rows(X)
+        if rows.d != self.n_features or (len(self) and rows.n <= int(self.example.max())):
+            raise ValueError(
+                f"X of shape {(rows.n, rows.d)} is not what the ledger was written on: "
+                f"it needs {self.n_features} features and a row {int(self.example.max(initial=0))}"
+            )
+        return rows, self.example
+
+    @property
+    def _n_outputs(self) -> int:
+        return n_outputs(len(self.classes))
+
+    def survival(self, since: int = 0) -> Floats:
+        """Return how many steps the weights before each mistake from `since` on lasted, then those of the last weights.
+
+        A weight vector lasts from the step that made it up to the one before the next mistake (L4 8).
+        """
+        step = self.step.astype(np.int64)
+        ends = np.append(step[since:], self.steps + 1)
+        begin = step[since - 1] if since else 1
+        return np.diff(ends, prepend=begin).astype(np.float64)
+
+    def verify(self, X: Any, y: Any) -> bool:
+        """Tell whether every mistake really was one, given the corrections before it, on these data."""
+        rows = as_rows(X)
+        codes = encode_as(self.classes, plain(np.asarray(y)))
+        if rows.d != self.n_features or len(codes) != rows.n:
+            return False
+        if len(self) and (rows.n <= int(self.example.max()) or np.any(np.diff(self.step.astype(np.int64)) < 0)):
+            return False
+        if rows.parts is None:
+            rows, codes = rows.take(self.example.astype(np.int64)), codes[self.example]
+            numbers = np.arange(len(self))
+        else:
+            numbers = self.example.astype(np.int64)
+        state = Flat(self._n_outputs, self.n_features, rows.sparse, self.start)
+        wrong = passes.audit(
+            *(rows.parts, self.n_features, frozen(codes), frozen(numbers), frozen(self.up.astype(np.int32))),
+            *(frozen(self.down.astype(np.int32)), self.correction, self.score, state.W, state.b, np.empty(state.K)),
+            *(self.bias, self.tie),
+        )
+        return bool(wrong == len(self))

@@ -1,0 +1,527 @@
+"""The linear learners: one perceptron, and the four ways of using what it went through.
+
+All present examples, correct on mistakes and write them into a ledger (L1 5, L2 4–5, L3 5, L4 2). They differ in the weights
+they predict with: the last, the average, the votes of all, or the best survivor (L2 9, L4 8, L1 3).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from separatrix.labels import Codes, encode, encode_as, newcomers, plain
+from separatrix.ledger import Ledger
+from separatrix.orders import ORDERS
+from separatrix.progress import passes_bar
+from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.rules import RULES, TIES
+from separatrix.survivors import Ballot, Pocket
+from separatrix.training import Cycle, Problem, Run, train
+from separatrix.weights import Weights
+
+
+class HeldOut(NamedTuple):
+    """Examples kept out of training: some rows (none named: all) and their classes."""
+
+    rows: Rows
+    which: Ints
+    codes: Codes
+
+    def examples(self) -> Rows:
+        """Return the rows themselves."""
+        return self.rows.take(self.which) if self.which.size else self.rows
+
+
+class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What the linear learners share: the parameters, the passes, the ledger, and scores ⟨w,x⟩ + b."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "rule": [StrOptions(set(RULES))],
+        "tie": [StrOptions(set(TIES))],
+        "multi_class": [StrOptions({"joint", "ovr"})],
+        "order": [StrOptions(set(ORDERS))],
+        "fit_intercept": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "record": ["boolean"],
+    }
+    _average = False
+    _keeps_rows = False
+
+    def __init__(
+        self,
+        *,
+        rule: str = "perceptron",
+        tie: str = "mistake",
+        multi_class: str = "joint",
+        order: str = "shuffle",
+        fit_intercept: bool = True,
+        max_iter: int | None = 20,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        record: bool = False,
+    ) -> None:
+        self.rule = rule
+        self.tie = tie
+        self.multi_class = multi_class
+        self.order = order
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.record = record
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Make passes over X until one is without a mistake, or `max_iter`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_examples, n_features)
+        y : labels
+        sample_weight : weight of each example; it scales the correction, and 0 means "do not present"
+        X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
+            `early_stopping=True` they take the place of a held-out fraction of X
+        """
+        self._validate_params()
+        rows, y = self._rows_and_labels(X, y, reset=True)
+        classes, codes = encode(y)
+        if len(classes) < 2:
+            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+        weight = self._weight(sample_weight, rows, y, classes, codes)
+        held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
+        if held_out is not None and held_out.rows is rows:
+            weight = np.ones(rows.n) if not weight.size else weight
+            weight[held_out.which] = 0.0
+        if rows.n and weight.size and not np.any(weight):
+            raise ValueError("sample_weight is 0 for every example: nothing is left to learn from")
+        radius = rows.survey(weight, self._names())
+        problem = Problem(rows, frozen(codes), frozen(weight))
+
+        run = self._new_run(classes, rows.d, self._start(classes) if self.warm_start else None)
+        run.last.lay(rows.sparse)
+        pocket = Pocket(run, problem) if self._pockets else None
+        ballot = Ballot(run.ledger, run.joint, held_out.examples()) if held_out is not None and self._votes else None
+
+        def held_out_accuracy(judge: HeldOut) -> float:
+            if ballot is not None:
+                scores = ballot.count(rows, run.ledger.example)
+            else:
+                scores = judge.rows.scores(*(pocket.best if pocket is not None else run.weights()), judge.which)
+            return float(np.mean(self._decide(scores, len(classes)) == judge.codes))
+
+        with passes_bar(self.verbose, self.max_iter, type(self).__name__) as progress:
+            outcome = train(
+                run,
+                problem,
+                order=self.order,
+                seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+                max_iter=self.max_iter,
+                average_from=getattr(self, "average_from", 1),
+                patience=self.n_iter_no_change if self.early_stopping else None,
+                held_out_score=None if held_out is None else partial(held_out_accuracy, held_out),
+                watcher=pocket,
+                progress=progress,
+            )
+        if pocket is not None and not self.early_stopping:
+            pocket.finish(run, problem)
+        if self.record or self._keeps_rows:
+            run.ledger.keep_rows(rows, 0, 0)
+        run.rows_seen = rows.n
+        self._publish(run, radius, outcome.mistakes_per_pass)
+        self.converged_: bool = outcome.converged and run.ledger.cut is None
+        self.cycle_: Cycle | None = outcome.cycle
+        if held_out is not None:
+            self.validation_scores_ = outcome.validation_scores
+        if pocket is not None:
+            self._weights = run.ledger.at(run.ledger.kept or 0, rows.source)
+        return self
+
+    # What a kind of learner is.
+
+    _votes = False
+    _pockets = False
+
+    def _new_run(self, classes: Array, d: int, start: Weights | None = None) -> Run:
+        return Run(
+            classes,
+            d,
+            bias=self.fit_intercept,
+            tie=self.tie,
+            multi_class=self.multi_class,
+            average=self._average,
+            scored=self.record,
+            start=start,
+        )
+
+    def _start(self, classes: Array) -> Weights | None:
+        if not hasattr(self, "_run"):
+            return None
+        if not np.array_equal(classes, self.classes_) or self._run.last.d != self.n_features_in_:
+            raise ValueError("warm_start=True needs the same classes and features as the fit before")
+        return self._run.last.weights()
+
+    def _publish(self, run: Run, radius_squared: float, per_pass: list[int]) -> None:
+        self._run = run
+        self._weights: Weights | None = None
+        self.classes_ = run.classes
+        self.ledger_: Ledger = run.ledger
+        self.mistakes_per_pass_ = per_pass
+        self.n_mistakes_ = sum(per_pass)
+        self.n_iter_ = len(per_pass)
+        self.n_seen_ = run.ledger.steps + run.steps_dropped
+        self.radius_ = float(np.sqrt(radius_squared + self.fit_intercept))
+
+    # Input.
+
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _rows(self, X: Any, reset: bool = False) -> Rows:
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        return Rows(X)
+
+    def _rows_and_labels(self, X: Any, y: Any, reset: bool) -> tuple[Rows, Array]:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = plain(column_or_1d(np.asarray(y), warn=True))
+        check_consistent_length(X, y)
+        rows = self._rows(X, reset)
+        check_classification_targets(y)
+        return rows, y
+
+    def _weight(self, sample_weight: Any, rows: Rows, y: Array, classes: Array, codes: Array) -> Floats:
+        if sample_weight is None and self.class_weight is None:
+            return NO_WEIGHT
+        weight = _check_sample_weight(sample_weight, rows.source, dtype=np.float64, ensure_non_negative=True, copy=True)
+        if self.class_weight is not None:
+            weight *= compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
+        result: Floats = weight
+        return result
+
+    def _held_out(
+        self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats
+    ) -> HeldOut | None:
+        """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: one of them is missing")
+        if X_val is not None:
+            labels = plain(column_or_1d(np.asarray(y_val), warn=True))
+            check_consistent_length(X_val, labels)
+            validation = self._rows(X_val)
+            validation.survey(names=self._names())
+            return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
+        if not self.early_stopping:
+            return None
+        rng = check_random_state(self.random_state)
+        chosen: list[Ints] = []
+        for k in range(len(classes)):
+            members = rng.permutation(np.flatnonzero((codes == k) & (weight != 0.0 if weight.size else True)))
+            chosen.append(members[: max(0, min(round(self.validation_fraction * len(members)), len(members) - 1))])
+        which = np.sort(np.concatenate(chosen))
+        if not which.size:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} of {len(codes)} examples leaves none to hold out: "
+                "give more examples, a larger fraction, or X_val and y_val"
+            )
+        return HeldOut(rows, frozen(which), codes[which])
+
+    # Output.
+
+    def _fitted(self) -> Weights:
+        if self._weights is None:
+            self._weights = self._run.weights()
+        return self._weights
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights used: (1, n_features) for two classes, (n_classes, n_features) for more."""
+        if not hasattr(self, "_run"):
+            raise AttributeError(f"this {type(self).__name__} has no coef_ before it is fitted")
+        return self._fitted().coef
+
+    @property
+    def intercept_(self) -> Floats:
+        """The bias of each output; zero with `fit_intercept=False`."""
+        if not hasattr(self, "_run"):
+            raise AttributeError(f"this {type(self).__name__} has no intercept_ before it is fitted")
+        return self._fitted().intercept
+
+    def _scores(self, rows: Rows) -> Floats:
+        if rows.sparse:
+            rows.survey(names=self._names())
+        scores = rows.scores(*self._fitted())
+        if not np.isfinite(scores).all():
+            rows.survey(names=self._names())
+        return scores
+
+    def _decide(self, scores: Floats, n_classes: int) -> Ints:
+        if n_classes > 2:
+            return np.argmax(scores, axis=1)
+        positive = scores[:, 0] >= 0 if self.tie == "+1" else scores[:, 0] > 0
+        return positive.astype(np.int64)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
+        check_is_fitted(self)
+        scores = self._scores(self._rows(X))
+        return scores if len(self.classes_) > 2 else scores[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
+        check_is_fitted(self)
+        scores = self._scores(self._rows(X))
+        labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the learner takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class OnlineLearner(LinearLearner):
+    """A linear learner that can go on learning from a stream."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Present the rows of X once, in their order, and go on from what was learned before.
+
+        One row at a time or in batches of any size: the weights come out the same, bit for bit. A class that `classes` did
+        not declare is added when its first example comes and starts from zero weights.
+        """
+        self._validate_params()
+        if self.class_weight == "balanced":
+            raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
+        first = not hasattr(self, "_run")
+        rows, y = self._rows_and_labels(X, y, reset=first)
+        declared = None if classes is None else encode(plain(np.asarray(classes)))[0]
+        run = self._new_run(y[:1] if declared is None else declared, rows.d) if first else self._run
+        strangers = newcomers(run.classes, y)
+        if declared is not None:
+            for _, label in newcomers(run.classes, declared):
+                run.add_class(label)
+            encode_as(run.classes, y)
+            strangers = []
+        weight = frozen(self._stream_weight(sample_weight, rows, y))
+        radius = rows.survey(weight, self._names())
+        before = len(run.ledger)
+        per_pass = [] if first else self.mistakes_per_pass_
+        if first or not run.streaming:
+            run.streaming = True
+            run.average_from_here() if first else None
+            run.ledger.begin_pass()
+            per_pass = [*per_pass, 0]
+        offset = run.rows_seen
+        try:
+            for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
+                if label is not None:
+                    run.add_class(label)
+                codes = np.zeros(rows.n, np.int32)
+                codes[begin:end] = encode_as(run.classes, y[begin:end])
+                problem = Problem(rows, frozen(codes), weight)
+                for at in range(begin, end, rows.block):
+                    run.present(problem, [(NO_ORDER, at, min(at + rows.block, end))], offset)
+        finally:
+            if self.record or self._keeps_rows:
+                run.ledger.keep_rows(rows, offset, before)
+            run.rows_seen = offset + rows.n
+            known = 0.0 if first else self.radius_**2 - self.fit_intercept
+            per_pass = [*per_pass[:-1], per_pass[-1] + len(run.ledger) - before]
+            self._publish(run, max(radius, known), per_pass)
+            self.converged_ = False
+            self.cycle_ = None
+        return self
+
+    def _stream_weight(self, sample_weight: Any, rows: Rows, y: Array) -> Floats:
+        if sample_weight is None and self.class_weight is None:
+            return NO_WEIGHT
+        weight: Floats = _check_sample_weight(
+            sample_weight, rows.source, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+        for label, factor in (self.class_weight or {}).items():
+            weight[y == label] *= factor
+        return weight
+
+
+class Perceptron(OnlineLearner):
+    """The perceptron of the lectures, predicting with its last weights.
+
+    Parameters
+    ----------
+    rule : "perceptron", the update w ← w + yx on a mistake.
+    tie : what a score of 0 means. "mistake" (L4): wrong for either label; "+1" (L1, L5): `classes_[1]`; "-1" (L2), the
+        same as "first": `classes_[0]`, and for K classes the first of the tied ones.
+    multi_class : "joint" (L2: raise the true class, lower the rival) or "ovr" (one against the rest).
+    order : "shuffle" (a new memory-friendly one each pass), "permutation" (uniform), "cyclic", or "random" (draws with
+        replacement, L5).
+    fit_intercept : learn a bias, by augmenting x with a 1.
+    max_iter : passes at most; None: until a pass without a mistake, or a cycle of the weights, or 10,000 passes.
+    early_stopping, validation_fraction, n_iter_no_change : hold out a fraction of each class, stop when its accuracy has
+        not risen for so many passes, and go back to the best one.
+    class_weight : dict, "balanced" or None; scales the corrections.
+    warm_start : start `fit` from the last weights of the fit before.
+    random_state : int, RandomState or None, for the order and the held-out examples.
+    verbose : 1 shows a progress bar.
+    record : also store the score and the row of each mistake in the ledger.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    n_iter_, mistakes_per_pass_, n_mistakes_, n_seen_ : passes made, mistakes in each, in all, examples presented.
+    converged_ : whether the last pass was without a mistake.
+    cycle_ : `Cycle(start, period)` in passes when the weights at the start of a pass came back (cyclic order), or None.
+    ledger_ : the mistakes, in order.
+    radius_ : the largest ‖x‖ presented (of (x, 1) with a bias).
+
+    Examples
+    --------
+    Example 1 of L4: three mistakes, then a clean pass.
+
+    >>> from separatrix import Perceptron
+    >>> X = [[4, 0], [1, 1], [0, 1], [-2, -2]]
+    >>> y = [1, -1, -1, 1]
+    >>> p = Perceptron(order="cyclic", fit_intercept=False).fit(X, y)
+    >>> p.coef_, p.mistakes_per_pass_, p.converged_
+    (array([[ 1., -3.]]), [3, 0], True)
+    >>> [p.ledger_.at(k, X).coef.tolist() for k in range(4)]
+    [[[0.0, 0.0]], [[4.0, 0.0]], [[3.0, -1.0]], [[1.0, -3.0]]]
+    """
+
+
+class AveragedPerceptron(OnlineLearner):
+    """The perceptron predicting with the mean of its weights after each example (L2 9, L4 8).
+
+    Parameters are those of `Perceptron`, and `average_from`: the pass, counted from 1, at which the average begins. Before
+    that, and where training ends earlier, the last weights are used.
+
+    Examples
+    --------
+    >>> from separatrix import AveragedPerceptron
+    >>> X = [[4, 0], [1, 1], [0, 1], [-2, -2]]
+    >>> p = AveragedPerceptron(order="cyclic", fit_intercept=False, max_iter=1).fit(X, [1, -1, -1, 1])
+    >>> p.coef_ * p.n_seen_
+    array([[11., -5.]])
+    """
+
+    _average = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LinearLearner._parameter_constraints,
+        "average_from": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        rule: str = "perceptron",
+        tie: str = "mistake",
+        multi_class: str = "joint",
+        order: str = "shuffle",
+        fit_intercept: bool = True,
+        max_iter: int | None = 20,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        average_from: int = 1,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        record: bool = False,
+    ) -> None:
+        super().__init__(
+            rule=rule,
+            tie=tie,
+            multi_class=multi_class,
+            order=order,
+            fit_intercept=fit_intercept,
+            max_iter=max_iter,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            class_weight=class_weight,
+            warm_start=warm_start,
+            random_state=random_state,
+            verbose=verbose,
+            record=record,
+        )
+        self.average_from = average_from
+
+
+class VotedPerceptron(OnlineLearner):
+    """The perceptron predicting by the votes of all its weight vectors, each with its survival count (L4 8).
+
+    No weight vector but the last is ever built: an example is scored against the mistakes' rows, and running sums give the
+    score of each voter. A voter with a score of 0 (K classes: a tie for the highest) abstains. `decision_function` is the
+    share of the votes, from −1 to 1 for two classes; `coef_` is the last voter.
+
+    Parameters are those of `Perceptron`.
+
+    Examples
+    --------
+    >>> from separatrix import VotedPerceptron
+    >>> X = [[4, 0], [1, 1], [0, 1], [-2, -2]]
+    >>> p = VotedPerceptron(order="cyclic", fit_intercept=False, max_iter=1).fit(X, [1, -1, -1, 1])
+    >>> p.decision_function([[1, 2], [1, -1]]).tolist()
+    [0.0, 1.0]
+    """
+
+    _votes = True
+    _keeps_rows = True
+
+    def _scores(self, rows: Rows) -> Floats:
+        rows.survey(names=self._names())
+        ballot = Ballot(self.ledger_, self._run.joint, rows)
+        return ballot.count(*self.ledger_.mistaken_rows())
+
+
+class PocketPerceptron(LinearLearner):
+    """The perceptron predicting with the best of its weight vectors (the pocket): those with the fewest training mistakes.
+
+    Weights that survived longer than the pocketed ones are tried on all training examples, and replace them only when they
+    make fewer mistakes; so are the last weights. It needs the whole training set, hence has no `partial_fit`.
+    `pocket_mistakes_` is the number of training mistakes (by weight, where examples have weights) of `coef_`.
+
+    Parameters are those of `Perceptron`.
+
+    Examples
+    --------
+    XOR cannot be separated; with a bias one mistake is the best there is.
+
+    >>> from separatrix import PocketPerceptron
+    >>> X, y = [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1]
+    >>> PocketPerceptron(random_state=0).fit(X, y).score(X, y)
+    0.75
+    """
+
+    _pockets = True

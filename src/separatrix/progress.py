@@ -1,0 +1,35 @@
+"""A progress bar for `verbose=1`: passes, mistakes, held-out accuracy, time left."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Report = Callable[[int, float | None], None]
+
+
+@contextmanager
+def passes_bar(verbose: int, max_iter: int | None, name: str) -> Iterator[Report]:
+    """Yield a function to call after each pass with its mistakes and the held-out accuracy, if any."""
+    if not verbose:
+        yield lambda mistakes, held_out: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("passes  {task.fields[news]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(name, total=max_iter, news="")
+
+        def report(mistakes: int, held_out: float | None) -> None:
+            news = f"{mistakes:,} mistakes" + ("" if held_out is None else f", held-out accuracy {held_out:.4f}")
+            progress.update(task, advance=1, news=news)
+            if max_iter is not None and mistakes == 0:
+                progress.update(task, total=progress.tasks[task].completed)
+
+        yield report

@@ -1,0 +1,199 @@
+"""Every algorithm of the lectures in plain NumPy, as on the board. Exact on integers, slow on purpose: the tests' oracle.
+
+An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for K. A learner presents examples in some order and
+returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass
+class Mistake:
+    """One mistake: at which step (from 1), on which example, up and down which class, by how much, at what score."""
+
+    step: int
+    example: int
+    up: int
+    down: int
+    correction: float
+    score: float
+
+
+@dataclass
+class Run:
+    """What happened: the weights after each step (the first entry is the start) and the mistakes in order."""
+
+    weights: list[Array]
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    @property
+    def last(self) -> Array:
+        """The weights at the end."""
+        return self.weights[-1]
+
+
+def augment(X: Array) -> Array:
+    """L3 5, L4 10: x̃ = (x, 1), so that the bias is the last weight."""
+    return np.hstack([X, np.ones((len(X), 1), X.dtype)])
+
+
+# The orders (L1 5 "pick a pair", L2 4 "T passes", L5 3 "a random one"). Each is a list of example numbers, pass after pass.
+
+
+def cyclic(n: int, passes: int) -> list[int]:
+    """Every example in its place, again and again."""
+    return list(range(n)) * passes
+
+
+def permutation(n: int, passes: int, seed: int) -> list[int]:
+    """A new uniform order each pass."""
+    return [int(i) for p in range(passes) for i in np.random.default_rng([seed, p]).permutation(n)]
+
+
+def random(n: int, passes: int, seed: int) -> list[int]:
+    """Draws with replacement, n a pass (L5 3)."""
+    return [int(i) for p in range(passes) for i in np.random.default_rng([seed, p]).integers(n, size=n)]
+
+
+def shuffle(n: int, passes: int, seed: int, run: int, streams: int) -> list[int]:
+    """Runs of neighbouring rows in a random order, `streams` of them dealt in turn: kind to the memory."""
+    order = []
+    for p in range(passes):
+        rng = np.random.default_rng([seed, p])
+        first = -int(rng.integers(run))
+        starts = rng.permutation(np.arange(first, n, run))
+        for window in range(0, len(starts), streams):
+            for step in range(run):
+                order += [int(s) + step for s in starts[window : window + streams] if 0 <= s + step < n]
+    return order
+
+
+# Two classes (L1 2 and 5, L2 4, L3 4–5, L4 2, L5 3).
+
+
+def is_mistake(y: int, s: float, tie: str) -> bool:
+    """The three meanings of a score of 0: L4 "mistake", L1 and L5 "+1", L2 "-1"."""
+    if tie == "mistake":
+        return y * s <= 0
+    predicted = +1 if s > 0 or (s == 0 and tie == "+1") else -1
+    return predicted != y
+
+
+def perceptron(
+    X: Array, y: Sequence[int], order: Iterable[int], tie: str = "mistake", weight: Sequence[float] | None = None
+) -> Run:
+    """Present the examples in order; on a mistake w ← w + yx (times the example's weight, where there are weights)."""
+    run = Run([np.zeros(X.shape[1])])
+    step = 0
+    for i in order:
+        c = 1.0 if weight is None else weight[i]
+        if c == 0:
+            continue
+        step += 1
+        w = run.last
+        s = float(w @ X[i])
+        if is_mistake(y[i], s, tie):
+            w = w + c * y[i] * X[i]
+            run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, s))
+        run.weights.append(w)
+    return run
+
+
+# K classes jointly (L2 5) and one against the rest.
+
+
+def rival(label: int, s: Array, tie: str) -> int:
+    """The class that beats the label: the highest wrong one, lowest index first; the label itself where it wins."""
+    if tie == "first":
+        return int(np.argmax(s))
+    wrong = max((k for k in range(len(s)) if k != label), key=lambda k: (s[k], -k))
+    return wrong if s[wrong] >= s[label] else label
+
+
+def multiclass(
+    X: Array,
+    y: Sequence[int],
+    n_classes: int,
+    order: Iterable[int],
+    tie: str = "mistake",
+    weight: Sequence[float] | None = None,
+) -> Run:
+    """A weight vector per class; on a mistake w_true ← w_true + x, w_rival ← w_rival − x."""
+    run = Run([np.zeros((n_classes, X.shape[1]))])
+    step = 0
+    for i in order:
+        c = 1.0 if weight is None else weight[i]
+        if c == 0:
+            continue
+        step += 1
+        W = run.last
+        s = W @ X[i]
+        r = rival(y[i], s, tie)
+        if r != y[i]:
+            W = W.copy()
+            W[y[i]] += c * X[i]
+            W[r] -= c * X[i]
+            run.mistakes.append(Mistake(step, i, int(y[i]), r, c, float(s[y[i]] - s[r])))
+        run.weights.append(W)
+    return run
+
+
+def one_vs_rest(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake") -> list[Run]:
+    """K perceptrons, each with its class against all others."""
+    order = list(order)
+    return [perceptron(X, [1 if label == k else -1 for label in y], order, tie) for k in range(n_classes)]
+
+
+# What follows from a run: the average, the votes, the pocket (L2 9, L4 8).
+
+
+def averaged(run: Run, start: int = 0) -> Array:
+    """The mean of the weights after each step beyond `start`."""
+    return np.sum(run.weights[start + 1 :], axis=0) / (len(run.weights) - 1 - start)
+
+
+def survivors(run: Run) -> list[tuple[Array, int]]:
+    """Each weight vector that the run held after a step, with its survival count: L4's ((w_m), c_m)."""
+    held: list[tuple[Array, int]] = []
+    for before, after in zip(run.weights, run.weights[1:], strict=False):
+        if held and after is before:
+            held[-1] = (after, held[-1][1] + 1)
+        else:
+            held.append((after, 1))
+    return held
+
+
+def voted(run: Run, x: Array) -> int:
+    """The sum of c_m · sign⟨w_m, x⟩: its sign is the vote; a voter with score 0 abstains."""
+    return sum(c * int(np.sign(w @ x)) for w, c in survivors(run))
+
+
+def voted_multiclass(run: Run, x: Array) -> Array:
+    """The votes for each class: a voter whose highest score is tied abstains."""
+    votes = np.zeros(len(run.last), int)
+    for W, c in survivors(run):
+        s = W @ x
+        if np.sum(s == s.max()) == 1:
+            votes[np.argmax(s)] += c
+    return votes
+
+
+def training_mistakes(w: Array, X: Array, y: Sequence[int], tie: str = "mistake") -> int:
+    """L1 3: how many training examples w gets wrong."""
+    return sum(is_mistake(label, float(w @ x), tie) for x, label in zip(X, y, strict=True))
+
+
+def pocket(run: Run, X: Array, y: Sequence[int], tie: str = "mistake") -> Array:
+    """The best survivor: replaced by weights that lasted longer, and only when they make fewer training mistakes."""
+    best, longest = run.weights[0], 0
+    fewest = training_mistakes(best, X, y, tie)
+    for w, lasted in [*survivors(run), (run.last, len(run.weights) + 1)]:
+        if lasted > longest and (mistakes := training_mistakes(w, X, y, tie)) < fewest:
+            best, longest, fewest = w, lasted, mistakes
+    return best

@@ -1,0 +1,261 @@
+"""Training: passes over the examples until a clean one, with the ledger written as it goes (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from separatrix.kernels import passes
+from separatrix.labels import Codes, with_newcomer
+from separatrix.ledger import NEVER, Ledger
+from separatrix.orders import visits
+from separatrix.rows import BLOCK_ROWS, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.rules import tie_code
+from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
+
+PASS_CAP = 10_000
+"""With `max_iter=None`, the passes after which training gives up on data it can neither separate nor find a cycle on."""
+
+
+class Cycle(NamedTuple):
+    """The weights at the start of pass `start` come back every `period` passes, for ever."""
+
+    start: int
+    period: int
+
+
+class Problem(NamedTuple):
+    """What is presented: rows, the code of each label, and the weight of each example (none: all 1)."""
+
+    rows: Rows
+    codes: Codes
+    weight: Floats = NO_WEIGHT
+
+    def taken(self, which: Ints) -> Problem:
+        """Return some of the examples as a copy that the kernels can read."""
+        weight = frozen(self.weight[which]) if self.weight.size else NO_WEIGHT
+        return Problem(self.rows.take(which), frozen(self.codes[which]), weight)
+
+
+class Run:
+    """The state of one training: its weights, its clock and its ledger."""
+
+    def __init__(
+        self,
+        classes: Array,
+        n_features: int,
+        *,
+        bias: bool,
+        tie: str,
+        multi_class: str,
+        average: bool,
+        scored: bool,
+        start: Weights | None = None,
+    ) -> None:
+        self.bias, self.tie, self.multi_class, self.average = bias, tie, multi_class, average
+        K = n_outputs(len(classes))
+        self.last = Flat(K, n_features, False, start)
+        self.late = Flat(K, n_features if average else 0, False)
+        self.ledger = Ledger(
+            classes, n_features, bias=bias, tie=tie_code(tie, len(classes), multi_class), scored=scored, start=start
+        )
+        self.rows_seen = 0
+        self.steps_dropped = 0
+        self.streaming = False
+        self._out: tuple[Array, ...] = ()
+
+    @property
+    def classes(self) -> Array:
+        """The classes met or declared so far, sorted."""
+        return self.ledger.classes
+
+    @property
+    def joint(self) -> bool:
+        """Whether K > 2 classes are corrected in pairs."""
+        return len(self.classes) > 2 and self.multi_class == "joint"
+
+    def add_class(self, label: Any) -> None:
+        """Meet a class for the first time: it starts from zero weights."""
+        before = len(self.classes)
+        classes, place = with_newcomer(self.classes, label)
+        self.ledger.tie = tie_code(self.tie, len(classes), self.multi_class)
+        for flat in (self.last, self.late):
+            flat.load(Weights(*(with_class(w, before, place) for w in flat.weights())))
+        self.ledger.insert_class(classes, place)
+
+    def average_from_here(self) -> None:
+        """Let the average begin with the next step."""
+        if self.average:
+            self.ledger.average_after = self.ledger.steps
+
+    def weights(self) -> Weights:
+        """Return the weights that the learner will use: averaged where it averages and has begun to, else the last."""
+        elapsed = self.ledger.steps - self.ledger.average_after
+        last = self.last.weights()
+        return averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+
+    def present(self, problem: Problem, blocks: Iterable[tuple[Ints, int, int]], offset: int = 0) -> int:
+        """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
+        before = len(self.ledger)
+        for order, begin, end in blocks:
+            if problem.rows.parts is None:
+                which = order[begin:end] if order.size else np.arange(begin, end)
+                self._present(problem.taken(which), frozen(np.empty(0, np.int64)), 0, end - begin, which + offset)
+            else:
+                self._present(problem, order, begin, end, None, offset)
+        return len(self.ledger) - before
+
+    def _present(
+        self, problem: Problem, order: Ints, begin: int, end: int, names: Ints | None = None, offset: int = 0
+    ) -> None:
+        ledger, rows = self.ledger, problem.rows
+        if len(self.classes) < 2:
+            ledger.steps += int(np.count_nonzero(problem.weight[begin:end])) if problem.weight.size else end - begin
+            return
+        self.last.lay(rows.sparse)
+        self.late.lay(rows.sparse)
+        K = self.last.K
+        fits = max(1, BLOCK_ROWS // (1 if self.joint else K))
+        for first in range(begin, end, fits):
+            out = self._columns(min(fits, end - first) * (1 if self.joint else K))
+            m, steps = passes.present(
+                *(rows.parts, rows.d, problem.codes, problem.weight, order, first, min(first + fits, end)),
+                *(self.last.W, self.last.b, self.late.W, self.late.b, np.empty(K), self.bias, self.joint),
+                *(ledger.tie, ledger.steps, ledger.average_after, out),
+            )
+            ledger.steps = int(steps)
+            if m:
+                step, example, *rest = (column[: int(m)] for column in out)
+                ledger.append(step, example + offset if names is None else names[example], *rest)
+
+    def _columns(self, size: int) -> tuple[Array, ...]:
+        if not self._out or len(self._out[0]) < size:
+            self._out = tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
+        return self._out
+
+    def training_mistakes(self, problem: Problem, flat: Flat) -> float:
+        """Return the weight of the examples that some weights get wrong, correcting nothing."""
+        total = 0.0
+        flat.lay(problem.rows.sparse)
+        for begin, end, rows, at in problem.rows.blocks():
+            here = problem if at == begin else problem.taken(np.arange(begin, end))
+            total += passes.count_mistakes(
+                *(rows.parts, rows.d, here.codes, here.weight, at, at + end - begin),
+                *(flat.W, flat.b, np.empty(flat.K), self.joint, self.ledger.tie),
+            )
+        return total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_out": ()}
+
+
+class CycleFinder:
+    """Brent's algorithm on the weights at the start of each pass: equal weights mean the run repeats for ever."""
+
+    def __init__(self) -> None:
+        self._saved: tuple[Floats, Floats] | None = None
+        self._power = self._lag = 1
+
+    def period(self, flat: Flat) -> int | None:
+        """Look at the weights as a pass starts; return the period once they have come back."""
+        if self._saved is not None:
+            if np.array_equal(flat.W, self._saved[0]) and np.array_equal(flat.b, self._saved[1]):
+                return self._lag
+            if self._lag < self._power:
+                self._lag += 1
+                return None
+            self._power, self._lag = 2 * self._power, 1
+        self._saved = flat.W.copy(), flat.b.copy()
+        return None
+
+
+def cycle_start(ledger: Ledger, rows: Rows, period: int) -> int:
+    """Return the first pass whose starting weights come back, by replaying the ledger at two places, `period` apart."""
+    at = [mistakes for _, mistakes in ledger.pass_starts] + [len(ledger)]
+    tail, head = (Flat(n_outputs(len(ledger.classes)), rows.d, rows.sparse, ledger.start) for _ in range(2))
+    ledger.replay_into(head, rows, ledger.example, slice(0, at[period]))
+    first = 0
+    while tail != head:
+        ledger.replay_into(tail, rows, ledger.example, slice(at[first], at[first + 1]))
+        ledger.replay_into(head, rows, ledger.example, slice(at[first + period], at[first + period + 1]))
+        first += 1
+    return first + 1
+
+
+class Watcher(Protocol):
+    """Somebody who looks at a run after each pass."""
+
+    def after_pass(self, run: Run, problem: Problem) -> None:
+        """See the run as it is now."""
+
+
+class Outcome(NamedTuple):
+    """How training ended."""
+
+    mistakes_per_pass: list[int]
+    converged: bool
+    cycle: Cycle | None
+    validation_scores: list[float]
+
+
+def train(
+    run: Run,
+    problem: Problem,
+    *,
+    order: str,
+    seed: int,
+    max_iter: int | None,
+    average_from: int,
+    patience: int | None,
+    held_out_score: Callable[[], float] | None,
+    watcher: Watcher | None,
+    progress: Callable[[int, float | None], None],
+) -> Outcome:
+    """Make passes until one is clean, a cycle is found, held-out accuracy stalls for `patience` passes, or `max_iter`."""
+    ledger, rows = run.ledger, problem.rows
+    per_pass: list[int] = []
+    scores: list[float] = []
+    finder, cycle, converged = CycleFinder(), None, False
+    best: tuple[int, int, int, Weights, Weights, int | None] | None = None
+    limit = PASS_CAP if max_iter is None else max_iter
+    while len(per_pass) < limit and not converged:
+        number = len(per_pass)
+        if order == "cyclic" and cycle is None and (period := finder.period(run.last)):
+            cycle = Cycle(cycle_start(ledger, rows, period), period)
+        if cycle is not None and max_iter is None:
+            break
+        if number + 1 == average_from:
+            run.average_from_here()
+        ledger.begin_pass()
+        per_pass.append(run.present(problem, visits(order, rows, seed, number)))
+        converged = not per_pass[-1] and (order != "random" or not run.training_mistakes(problem, run.last))
+        if watcher is not None:
+            watcher.after_pass(run, problem)
+        if held_out_score is not None:
+            scores.append(held_out_score())
+            if patience is not None:
+                if best is None or scores[-1] > scores[best[0] - 1]:
+                    best = (len(scores), ledger.steps, len(ledger), run.last.weights(), run.late.weights(), ledger.kept)
+                elif len(scores) - best[0] >= patience:
+                    progress(per_pass[-1], scores[-1])
+                    break
+        progress(per_pass[-1], scores[-1] if scores else None)
+    if best is not None and best[0] < len(scores):
+        chosen, steps, mistakes, last, late, kept = best
+        run.steps_dropped = ledger.steps - steps
+        ledger.cut_to(chosen, steps, mistakes)
+        run.last.load(last)
+        run.late.load(late)
+        ledger.kept = kept
+    if max_iter is None and not converged and cycle is None and (patience is None or len(scores) == limit):
+        warnings.warn(
+            f"{PASS_CAP:,} passes did not separate the data. Either no linear boundary does, or its margin is so small that "
+            "the perceptron needs longer; the weights are those of the last pass. Set max_iter to stop earlier or later.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return Outcome(per_pass, converged, cycle, scores)
