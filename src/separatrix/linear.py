@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -25,13 +25,13 @@ from sklearn.utils.validation import (
 
 from separatrix.labels import Codes, encode, encode_as, newcomers, plain
 from separatrix.ledger import Ledger
-from separatrix.orders import ORDERS
+from separatrix.orders import ORDERS, Visits
 from separatrix.progress import passes_bar
 from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import RULES, TIES
 from separatrix.survivors import Ballot, Pocket
 from separatrix.training import Cycle, Problem, Run, train
-from separatrix.weights import Weights
+from separatrix.weights import Flat, Weights
 
 
 class HeldOut(NamedTuple):
@@ -144,7 +144,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 run,
                 problem,
                 order=self.order,
-                seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+                seed=self._seed(),
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),
                 patience=self.n_iter_no_change if self.early_stopping else None,
@@ -163,7 +163,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if held_out is not None:
             self.validation_scores_ = outcome.validation_scores
         if pocket is not None:
-            self._weights = run.ledger.at(run.ledger.kept or 0, rows.source)
+            run.used = run.ledger.at(run.ledger.kept or 0, rows.source)
+            self.pocket_mistakes_ = run.training_mistakes(problem, Flat(run.last.K, rows.d, rows.sparse, run.used))
         return self
 
     # What a kind of learner is.
@@ -192,7 +193,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _publish(self, run: Run, radius_squared: float, per_pass: list[int]) -> None:
         self._run = run
-        self._weights: Weights | None = None
         self.classes_ = run.classes
         self.ledger_: Ledger = run.ledger
         self.mistakes_per_pass_ = per_pass
@@ -200,6 +200,11 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = len(per_pass)
         self.n_seen_ = run.ledger.steps + run.steps_dropped
         self.radius_ = float(np.sqrt(radius_squared + self.fit_intercept))
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     # Input.
 
@@ -217,6 +222,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y = plain(column_or_1d(np.asarray(y), warn=True))
         check_consistent_length(X, y)
         rows = self._rows(X, reset)
+        assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         return rows, y
 
@@ -258,29 +264,24 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # Output.
 
-    def _fitted(self) -> Weights:
-        if self._weights is None:
-            self._weights = self._run.weights()
-        return self._weights
-
     @property
     def coef_(self) -> Floats:
         """The weights used: (1, n_features) for two classes, (n_classes, n_features) for more."""
         if not hasattr(self, "_run"):
             raise AttributeError(f"this {type(self).__name__} has no coef_ before it is fitted")
-        return self._fitted().coef
+        return self._run.weights().coef
 
     @property
     def intercept_(self) -> Floats:
         """The bias of each output; zero with `fit_intercept=False`."""
         if not hasattr(self, "_run"):
             raise AttributeError(f"this {type(self).__name__} has no intercept_ before it is fitted")
-        return self._fitted().intercept
+        return self._run.weights().intercept
 
     def _scores(self, rows: Rows) -> Floats:
         if rows.sparse:
             rows.survey(names=self._names())
-        scores = rows.scores(*self._fitted())
+        scores = rows.scores(*self._run.weights())
         if not np.isfinite(scores).all():
             rows.survey(names=self._names())
         return scores
@@ -351,7 +352,7 @@ class OnlineLearner(LinearLearner):
                 codes[begin:end] = encode_as(run.classes, y[begin:end])
                 problem = Problem(rows, frozen(codes), weight)
                 for at in range(begin, end, rows.block):
-                    run.present(problem, [(NO_ORDER, at, min(at + rows.block, end))], offset)
+                    run.present(problem, [Visits(NO_ORDER, at, min(at + rows.block, end))], offset)
         finally:
             if self.record or self._keeps_rows:
                 run.ledger.keep_rows(rows, offset, before)
@@ -493,7 +494,7 @@ class VotedPerceptron(OnlineLearner):
     >>> X = [[4, 0], [1, 1], [0, 1], [-2, -2]]
     >>> p = VotedPerceptron(order="cyclic", fit_intercept=False, max_iter=1).fit(X, [1, -1, -1, 1])
     >>> p.decision_function([[1, 2], [1, -1]]).tolist()
-    [0.0, 1.0]
+    [0.5, 1.0]
     """
 
     _votes = True
@@ -508,8 +509,9 @@ class VotedPerceptron(OnlineLearner):
 class PocketPerceptron(LinearLearner):
     """The perceptron predicting with the best of its weight vectors (the pocket): those with the fewest training mistakes.
 
-    Weights that survived longer than the pocketed ones are tried on all training examples, and replace them only when they
-    make fewer mistakes; so are the last weights. It needs the whole training set, hence has no `partial_fit`.
+    After each pass the ten weight vectors of it that survived longest are tried on all training examples, and at the end
+    the last one; each replaces the pocketed one only when it makes fewer mistakes. The pocket needs the whole training set,
+    hence has no `partial_fit`.
     `pocket_mistakes_` is the number of training mistakes (by weight, where examples have weights) of `coef_`.
 
     Parameters are those of `Perceptron`.

@@ -3,11 +3,12 @@
 Each order is a function of (n, seed, pass) alone, so that a pass can be run again, anywhere, and comes out the same.
 
 `shuffle` is made for the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order.
-It cuts the rows into runs at a random offset, takes the runs in random order, and deals one row in turn from each of
-a few of them, so that the hardware reads a few streams while neighbouring presentations come from far-apart places.
+It cuts the rows into short runs at a random offset, puts the runs into a random order, and visits windows of sixteen runs,
+their rows in one random pattern a pass. While one window is visited from the cache, the next one is fetched run by run.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +16,19 @@ from separatrix.kernels import passes
 from separatrix.rows import NO_ORDER, Ints, Rows, frozen
 
 ORDERS = ("shuffle", "permutation", "cyclic", "random")
-RUN_BYTES = 1 << 15
-FEWEST_RUNS = 512
-STREAMS = 4
+RUN_BYTES = 1 << 13
+FEWEST_RUNS = 1 << 12
+STREAMS = 16
+FETCH_AHEAD = 32
+
+
+class Visits(NamedTuple):
+    """Visits begin…end of an order (an empty one: the rows begin…end themselves), with a row to prefetch at each."""
+
+    order: Ints
+    begin: int
+    end: int
+    soon: Ints = NO_ORDER
 
 
 def run_length(n: int, row_bytes: int) -> int:
@@ -25,26 +36,29 @@ def run_length(n: int, row_bytes: int) -> int:
     return max(1, min(RUN_BYTES // row_bytes, n // FEWEST_RUNS))
 
 
-def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[tuple[Ints, int, int]]:
-    """Yield blocks (order, begin, end) of pass `number`, from 0; an empty order means the rows begin…end themselves."""
+def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
+    """Yield the visits of pass `number`, from 0, block by block."""
     n, block = rows.n, rows.block
-    if order == "shuffle":
-        yield from _shuffled(n, block, seed, number, run_length(n, rows.row_bytes))
-        return
-    whole = NO_ORDER
-    if order != "cyclic":
+    if order == "cyclic":
+        whole = NO_ORDER
+    else:
         rng = np.random.default_rng([seed, number])
-        whole = frozen(rng.permutation(n) if order == "permutation" else rng.integers(n, size=n))
+        run = run_length(n, rows.row_bytes)
+        if order == "shuffle" and run > 1:
+            yield from _shuffled(n, block, rng, run)
+            return
+        whole = frozen(rng.integers(n, size=n) if order == "random" else rng.permutation(n))
     for begin in range(0, n, block):
-        yield whole, begin, min(begin + block, n)
+        yield Visits(whole, begin, min(begin + block, n), whole[FETCH_AHEAD:])
 
 
-def _shuffled(n: int, block: int, seed: int, number: int, run: int) -> Iterator[tuple[Ints, int, int]]:
-    rng = np.random.default_rng([seed, number])
+def _shuffled(n: int, block: int, rng: np.random.Generator, run: int) -> Iterator[Visits]:
     starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
+    stream, place = np.divmod(rng.permutation(run * STREAMS), run)
     windows = -(-len(starts) // STREAMS)
-    at_once = max(1, block // (run * STREAMS))
-    buffer = np.empty(at_once * run * STREAMS, np.int64)
+    at_once = max(1, block // len(stream))
+    order, soon = np.empty((2, at_once * len(stream)), np.int64)
     for begin in range(0, windows, at_once):
-        m = passes.interleave(starts, run, STREAMS, n, begin, min(begin + at_once, windows), buffer)
-        yield frozen(buffer[:m]), 0, int(m)
+        end = min(begin + at_once, windows)
+        m = int(passes.scatter(starts, stream, place, run, STREAMS, n, begin, end, order, soon))
+        yield Visits(frozen(order[:m]), 0, m, frozen(soon[:m]))

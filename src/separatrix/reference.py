@@ -62,15 +62,18 @@ def random(n: int, passes: int, seed: int) -> list[int]:
 
 
 def shuffle(n: int, passes: int, seed: int, run: int, streams: int) -> list[int]:
-    """Runs of neighbouring rows in a random order, `streams` of them dealt in turn: kind to the memory."""
+    """Short runs of neighbouring rows in a random order, in windows of `streams` runs whose rows are scattered."""
+    if run == 1:
+        return permutation(n, passes, seed)
     order = []
     for p in range(passes):
         rng = np.random.default_rng([seed, p])
-        first = -int(rng.integers(run))
-        starts = rng.permutation(np.arange(first, n, run))
-        for window in range(0, len(starts), streams):
-            for step in range(run):
-                order += [int(s) + step for s in starts[window : window + streams] if 0 <= s + step < n]
+        starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
+        pattern = rng.permutation(run * streams)
+        for first in range(0, len(starts), streams):
+            window = [range(s, s + run) for s in starts[first : first + streams]]
+            scattered = [window[q // run][q % run] for q in pattern if q // run < len(window)]
+            order += [int(row) for row in scattered if 0 <= row < n]
     return order
 
 
@@ -189,11 +192,22 @@ def training_mistakes(w: Array, X: Array, y: Sequence[int], tie: str = "mistake"
     return sum(is_mistake(label, float(w @ x), tie) for x, label in zip(X, y, strict=True))
 
 
-def pocket(run: Run, X: Array, y: Sequence[int], tie: str = "mistake") -> Array:
-    """The best survivor: replaced by weights that lasted longer, and only when they make fewer training mistakes."""
-    best, longest = run.weights[0], 0
-    fewest = training_mistakes(best, X, y, tie)
-    for w, lasted in [*survivors(run), (run.last, len(run.weights) + 1)]:
-        if lasted > longest and (mistakes := training_mistakes(w, X, y, tie)) < fewest:
-            best, longest, fewest = w, lasted, mistakes
+def pocket(run: Run, X: Array, y: Sequence[int], steps_per_pass: int, tried: int = 10, tie: str = "mistake") -> Array:
+    """The best survivor: replaced only by weights with fewer training mistakes.
+
+    After each pass, try those of its weights that lasted longest so far; at the end, the last ones too.
+    """
+    best, fewest, done = run.weights[0], training_mistakes(run.weights[0], X, y, tie), {id(run.weights[0])}
+    for end in range(steps_per_pass, len(run.weights), steps_per_pass):
+        held = {id(w) for w in run.weights[end - steps_per_pass : end + 1]}
+        lasted = survivors(Run(run.weights[: end + 1]))
+        fresh = [(w, c) for w, c in lasted if id(w) in held]
+        longest = sorted((wc for wc in fresh if id(wc[0]) not in done), key=lambda wc: -wc[1])[:tried]
+        if end + steps_per_pass >= len(run.weights):
+            longest.append((run.last, 0))
+        for w, _ in longest:
+            mistakes = training_mistakes(w, X, y, tie)
+            done.add(id(w))
+            if mistakes < fewest:
+                best, fewest = w, mistakes
     return best

@@ -7,11 +7,12 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from separatrix.kernels import passes
 from separatrix.ledger import Ledger
-from separatrix.rows import NO_WEIGHT, Array, Floats, Rows, frozen
+from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem, Run
 from separatrix.weights import Flat, Weights, n_outputs
 
 PRODUCT_BYTES = 1 << 25
+TRIED_PER_PASS = 10
 
 
 class Ballot:
@@ -34,7 +35,7 @@ class Ballot:
         correction = ledger.correction[since:] if ledger.correction.size else NO_WEIGHT
         arguments = (frozen(row.astype(np.int64)), frozen(columns[0]), frozen(columns[1]), frozen(correction))
         nothing = tuple(frozen(a[:0]) for a in arguments)
-        known = _float64(rows.take(which))
+        known = _float64(rows if len(which) == rows.n else rows.take(which))
         at_once = max(1, PRODUCT_BYTES // (8 * max(1, len(which))))
         shares = np.empty_like(self.votes)
         for begin in range(0, self.voters.n, at_once):
@@ -55,41 +56,46 @@ def _float64(rows: Rows) -> Array:
 
 
 class Pocket:
-    """The best survivor so far: replaced by weights that lasted longer, and only when they make fewer training mistakes."""
+    """The best survivor: replaced only by weights with fewer training mistakes.
+
+    After each pass, those of its weight vectors that lasted longest are tried on all training examples, longest first, and at
+    the end the last weights: trying every one would cost a pass for each mistake.
+    """
 
     def __init__(self, run: Run, problem: Problem) -> None:
         self._now = Flat(run.last.K, run.last.d, problem.rows.sparse, run.ledger.start)
         self.best = self._now.weights()
         self.fewest = run.training_mistakes(problem, self._now)
-        self.longest = 0.0
-        self._replayed = 0
-        self._judged = -1
+        self._tried = 0
+        self._since = 0
         run.ledger.kept = 0
 
     def after_pass(self, run: Run, problem: Problem) -> None:
-        """Judge the weights that the pass held."""
-        ledger = run.ledger
-        survived = ledger.survival(self._replayed)
-        if ledger.kept == self._replayed:
-            self.longest = max(self.longest, survived[0])
-        for k, lasted in enumerate(survived, start=self._replayed):
-            if lasted > self.longest and k != self._judged:
-                self._judge(run, problem, k, lasted)
-        self._advance(run, problem, len(ledger))
+        """Try the longest survivors of the pass; the weights still standing may have come from an earlier one."""
+        lasted = run.ledger.survival(self._since)
+        numbers = np.arange(self._since, len(run.ledger) + 1)
+        lasted[numbers == self._tried] = 0.0
+        longest = np.argsort(-lasted, kind="stable")[:TRIED_PER_PASS]
+        self._try(run, problem, numbers[longest[lasted[longest] > 0.0]])
+        self._since = len(run.ledger)
 
-    def _advance(self, run: Run, problem: Problem, k: int) -> None:
-        run.ledger.replay_into(self._now, problem.rows, run.ledger.example, slice(self._replayed, k))
-        self._replayed = k
-
-    def _judge(self, run: Run, problem: Problem, k: int, lasted: float) -> None:
-        self._advance(run, problem, k)
-        self._judged = k
-        mistakes = run.training_mistakes(problem, self._now)
-        if mistakes < self.fewest:
-            self.fewest, self.longest, self.best = mistakes, lasted, self._now.weights()
-            run.ledger.kept = k
+    def _try(self, run: Run, problem: Problem, chosen: Ints) -> None:
+        """Build the weights after each chosen number of mistakes, in one replay, and count their training mistakes."""
+        ledger, at, found = run.ledger, self._since, {}
+        for k in np.sort(chosen).tolist():
+            ledger.replay_into(self._now, problem.rows, ledger.example, slice(at, k))
+            at = k
+            mistakes = run.training_mistakes(problem, self._now)
+            if mistakes < self.fewest:
+                found[k] = mistakes, self._now.weights()
+            self._tried = k
+        ledger.replay_into(self._now, problem.rows, ledger.example, slice(at, len(ledger)))
+        for k in chosen.tolist():
+            if k in found and found[k][0] < self.fewest:
+                self.fewest, self.best = found[k]
+                ledger.kept = k
 
     def finish(self, run: Run, problem: Problem) -> None:
-        """Judge the last weights too, however short they lasted."""
-        if self._judged != len(run.ledger):
-            self._judge(run, problem, len(run.ledger), self.longest)
+        """Try the last weights too, however short they lasted."""
+        if self._tried != len(run.ledger):
+            self._try(run, problem, np.asarray([len(run.ledger)]))

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.kernels import passes
 from separatrix.labels import Codes, with_newcomer
 from separatrix.ledger import NEVER, Ledger
-from separatrix.orders import visits
-from separatrix.rows import BLOCK_ROWS, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.orders import Visits, visits
+from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import tie_code
 from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
@@ -66,6 +66,7 @@ class Run:
         self.rows_seen = 0
         self.steps_dropped = 0
         self.streaming = False
+        self.used: Weights | None = None
         self._out: tuple[Array, ...] = ()
 
     @property
@@ -86,6 +87,7 @@ class Run:
         for flat in (self.last, self.late):
             flat.load(Weights(*(with_class(w, before, place) for w in flat.weights())))
         self.ledger.insert_class(classes, place)
+        self.used = None
 
     def average_from_here(self) -> None:
         """Let the average begin with the next step."""
@@ -94,43 +96,53 @@ class Run:
 
     def weights(self) -> Weights:
         """Return the weights that the learner will use: averaged where it averages and has begun to, else the last."""
-        elapsed = self.ledger.steps - self.ledger.average_after
-        last = self.last.weights()
-        return averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+        if self.used is None:
+            elapsed = self.ledger.steps - self.ledger.average_after
+            last = self.last.weights()
+            self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+        return self.used
 
-    def present(self, problem: Problem, blocks: Iterable[tuple[Ints, int, int]], offset: int = 0) -> int:
+    def restore(self, last: Weights, late: Weights) -> None:
+        """Go back to other weights."""
+        self.last.load(last)
+        self.late.load(late)
+        self.used = None
+
+    def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
         """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
-        before = len(self.ledger)
-        for order, begin, end in blocks:
+        before, self.used = len(self.ledger), None
+        self.last.lay(problem.rows.sparse)
+        self.late.lay(problem.rows.sparse)
+        for visits in blocks:
             if problem.rows.parts is None:
+                order, begin, end, _ = visits
                 which = order[begin:end] if order.size else np.arange(begin, end)
-                self._present(problem.taken(which), frozen(np.empty(0, np.int64)), 0, end - begin, which + offset)
+                self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
             else:
-                self._present(problem, order, begin, end, None, offset)
+                self._present(problem, visits, offset)
         return len(self.ledger) - before
 
-    def _present(
-        self, problem: Problem, order: Ints, begin: int, end: int, names: Ints | None = None, offset: int = 0
-    ) -> None:
+    def _present(self, problem: Problem, visits: Visits, names: Ints | int) -> None:
+        """Present one block; `names` are the examples' numbers in the ledger, or what to add to the row's."""
         ledger, rows = self.ledger, problem.rows
+        order, begin, end, soon = visits
         if len(self.classes) < 2:
             ledger.steps += int(np.count_nonzero(problem.weight[begin:end])) if problem.weight.size else end - begin
             return
-        self.last.lay(rows.sparse)
-        self.late.lay(rows.sparse)
         K = self.last.K
-        fits = max(1, BLOCK_ROWS // (1 if self.joint else K))
-        for first in range(begin, end, fits):
-            out = self._columns(min(fits, end - first) * (1 if self.joint else K))
+        each = 1 if self.joint else K
+        for first in range(begin, end, max(1, BLOCK_ROWS // each)):
+            stop = min(first + max(1, BLOCK_ROWS // each), end)
+            out = self._columns((stop - first) * each)
             m, steps = passes.present(
-                *(rows.parts, rows.d, problem.codes, problem.weight, order, first, min(first + fits, end)),
+                *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
                 *(self.last.W, self.last.b, self.late.W, self.late.b, np.empty(K), self.bias, self.joint),
                 *(ledger.tie, ledger.steps, ledger.average_after, out),
             )
             ledger.steps = int(steps)
             if m:
                 step, example, *rest = (column[: int(m)] for column in out)
-                ledger.append(step, example + offset if names is None else names[example], *rest)
+                ledger.append(step, example + names if isinstance(names, int) else names[example], *rest)
 
     def _columns(self, size: int) -> tuple[Array, ...]:
         if not self._out or len(self._out[0]) < size:
@@ -248,8 +260,7 @@ def train(
         chosen, steps, mistakes, last, late, kept = best
         run.steps_dropped = ledger.steps - steps
         ledger.cut_to(chosen, steps, mistakes)
-        run.last.load(last)
-        run.late.load(late)
+        run.restore(last, late)
         ledger.kept = kept
     if max_iter is None and not converged and cycle is None and (patience is None or len(scores) == limit):
         warnings.warn(

@@ -1,7 +1,8 @@
 """The compiled part: the only files that import Numba. Each opens with the formula it computes.
 
 Kernels share one way of compiling. `fastmath={"reassoc", "nsz"}` lets a sum be reordered into vector lanes and nothing
-else, so NaN and infinity stay honest. Every array index is cast to `np.uint64`: a signed index makes Numba emit a
+else, so NaN and infinity stay honest in sums and comparisons; but `np.isfinite(x)`, which asks whether x − x is a number, is
+reordered away: compare with the largest float instead. Every array index is cast to `np.uint64`: a signed index makes Numba emit a
 wrap-around check that costs 2.5–3.5× on sparse rows. Arrays that a kernel only reads arrive as read-only views, so that
 there is one signature for each pair of value and index type. A kernel unpacks its tuples once: an array taken out of a tuple
 or sliced inside the loop is counted in and out by reference, which costs as much as a short row.

@@ -11,7 +11,7 @@ the sum of w over T steps is T·w − u, so a step without a mistake costs nothi
 import numpy as np
 
 from separatrix.kernels import kernel, part
-from separatrix.kernels.rows import ONE, ZERO, correct, score
+from separatrix.kernels.rows import ONE, ZERO, correct, fetch, score
 from separatrix.rules import TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
 
 NOBODY = -1
@@ -70,10 +70,11 @@ def wrong_pair(label, k, scores, K, joint, tie):  # type: ignore[no-untyped-def]
 
 @kernel
 def present(  # type: ignore[no-untyped-def]
-    rows, d, codes, weight, order, begin, end, W, b, U, ub, scores, bias, joint, tie, steps, average_after, out
+    rows, d, codes, weight, order, soon, begin, end, W, b, U, ub, scores, bias, joint, tie, steps, average_after, out
 ):
     """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
 
+    soon[t], where there is one, is a row to prefetch at visit t: one that comes soon, far away in memory.
     W, b are corrected in place, U, ub too where U has a size. Mistake m is written to the columns of out: step, example,
     the class raised, the class lowered (NOBODY where there is none), correction, score.
     """
@@ -84,6 +85,8 @@ def present(  # type: ignore[no-untyped-def]
     m = ZERO
     for t in range(np.uint64(begin), np.uint64(end)):
         i = np.uint64(order[t]) if order.size > 0 else t
+        if t < np.uint64(soon.size):
+            fetch(data, indices, indptr, np.uint64(soon[t]), d)
         c = 1.0
         if weight.size > 0:
             c = weight[i]
@@ -201,22 +204,27 @@ def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores,
 
 
 @kernel
-def interleave(starts, run, streams, n, begin, end, out):  # type: ignore[no-untyped-def]
-    """Write into out the visits of the windows begin…end; return how many.
+def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):  # type: ignore[no-untyped-def]
+    """Write the visits of windows begin…end into order, and into soon the rows of the next window; return how many.
 
-    A window takes `streams` runs of `run` rows, the k-th beginning at starts[k], and deals one row of each in turn. Rows
-    outside 0…n are no rows.
+    A window is `streams` runs of `run` rows each, which begin at the rows in starts. Visit p of it goes to row place[p] of its
+    run stream[p]; meanwhile the next window is read from end to end. Rows outside 0…n are no rows.
     """
-    m = ZERO
-    for window in range(begin, end):
-        first = window * streams
-        last = min(first + streams, starts.size)
-        for step in range(run):
-            for k in range(first, last):
-                row = starts[np.uint64(k)] + step
-                if 0 <= row < n:
-                    out[m] = row
-                    m += ONE
+    m, p = ZERO, ZERO
+    n, run = np.int64(n), np.int64(run)
+    for window in range(np.int64(begin), np.int64(end)):
+        first, p = window * np.int64(streams), ZERO
+        following = first + np.int64(streams)
+        for s in range(np.int64(streams)):
+            coming = starts[np.uint64(following + s)] if following + s < starts.size else np.int64(0)
+            for r in range(run):
+                k = first + stream[p]
+                if k < starts.size:
+                    row = starts[np.uint64(k)] + place[p]
+                    if 0 <= row < n:
+                        order[m], soon[m] = row, min(max(coming + r, 0), n - 1)
+                        m += ONE
+                p += ONE
     return m
 
 

@@ -13,11 +13,44 @@ the same.
 """
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from separatrix.kernels import kernel, part
 
+LARGEST = np.finfo(np.float64).max
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, NOT_CANONICAL = range(5)
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
+
+
+@intrinsic
+def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+    """Ask for the cache line of array[index] to be brought near (to the second level), without waiting for it."""
+
+    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+        byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+        takes = ir.FunctionType(ir.VoidType(), [byte, integer, integer, integer])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
+        builder.call(fetch, [address, integer(0), integer(2), integer(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), emit
+
+
+@part
+def fetch(data, indices, indptr, i, d):  # type: ignore[no-untyped-def]
+    """Prefetch row i."""
+    line = np.uint64(64 // data.itemsize)
+    if indptr.size == 0:
+        for p in range(i * d, (i + ONE) * d, line):
+            prefetch(data, p)
+    else:
+        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE]), line):
+            prefetch(data, p)
+            prefetch(indices, p)
 
 
 @part
@@ -103,9 +136,9 @@ def survey(rows, d, begin, end, weight):  # type: ignore[no-untyped-def]
         for p in range(first, last):
             x = np.float64(data[p])
             norm += x * x
-        if not np.isfinite(norm):
+        if not norm <= LARGEST:
             for p in range(first, last):
-                if not np.isfinite(data[p]):
+                if not abs(data[p]) <= LARGEST:
                     return NOT_FINITE, i, p - first if indptr.size == 0 else np.uint64(indices[p]), 0.0
             return TOO_LARGE, i, ZERO, 0.0
         if norm > largest and (weight.size == 0 or weight[i] != 0.0):

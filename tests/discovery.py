@@ -1,0 +1,14 @@
+"""Finds the public estimators, so that a new one is tested the day it is exported."""
+
+import inspect
+
+from sklearn.base import BaseEstimator
+
+import separatrix
+
+ESTIMATORS = [
+    thing
+    for name in separatrix.__all__
+    if inspect.isclass(thing := getattr(separatrix, name)) and issubclass(thing, BaseEstimator)
+]
+ONLINE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
