@@ -1,0 +1,1 @@
+"""Data by name: the lectures' worked examples."""
