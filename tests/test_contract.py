@@ -76,7 +76,7 @@ def test_parameters_are_keyword_only_with_the_designed_defaults(estimator):
     if estimator is separatrix.AveragedPerceptron:
         expected["average_from"] = 1
     assert estimator().get_params() == expected
-    parameters = [p for p in inspect.signature(estimator).parameters.values()]
+    parameters = inspect.signature(estimator).parameters.values()
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters)
 
 

@@ -63,7 +63,9 @@ def test_l2_5_win_the_vote():
 
 def test_l2_5_the_multiclass_update_raises_the_true_class_and_lowers_the_predicted_one():
     X, y = np.array([[1.0, 2.0], [3.0, 1.0]]), ["a", "b"]
-    model = Perceptron(order="cyclic", fit_intercept=False, max_iter=1, tie="first").partial_fit(X, y, classes=["a", "b", "c"])
+    model = Perceptron(order="cyclic", fit_intercept=False, max_iter=1, tie="first").partial_fit(
+        X, y, classes=["a", "b", "c"]
+    )
     assert [(m.up, m.down) for m in model.ledger_] == [("b", "a")]
     assert model.coef_.tolist() == [[-3, -1], [3, 1], [0, 0]]
 

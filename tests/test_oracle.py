@@ -29,9 +29,7 @@ def as_columns(mistakes):
 def recorded(model):
     """The ledger as the reference writes it: classes by their place."""
     places = {label: k for k, label in enumerate(model.classes_.tolist())}
-    return [
-        (m.step, m.example, places.get(m.up, -1), places.get(m.down, -1), m.correction, m.score) for m in model.ledger_
-    ]
+    return [(m.step, m.example, places.get(m.up, -1), places.get(m.down, -1), m.correction, m.score) for m in model.ledger_]
 
 
 def made(X, bias):
@@ -58,7 +56,9 @@ def with_wide_indices(X):
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@given(problem=integer_problems(2), tie=st.sampled_from(["mistake", "+1", "-1"]), bias=st.booleans(), passes=st.integers(1, 4))
+@given(
+    problem=integer_problems(2), tie=st.sampled_from(["mistake", "+1", "-1"]), bias=st.booleans(), passes=st.integers(1, 4)
+)
 def test_two_classes(form, problem, tie, bias, passes):
     X, y = problem
     run = reference.perceptron(made(X, bias), 2 * y - 1, reference.cyclic(len(X), passes), tie)
@@ -156,7 +156,9 @@ def test_votes_of_k_classes(problem, passes):
     assert np.array_equal(np.rint(model.decision_function(X) * model.n_seen_), votes)
 
 
-@given(problem=integer_problems(2), bias=st.booleans(), passes=st.integers(1, 4), tie=st.sampled_from(["mistake", "+1", "-1"]))
+@given(
+    problem=integer_problems(2), bias=st.booleans(), passes=st.integers(1, 4), tie=st.sampled_from(["mistake", "+1", "-1"])
+)
 def test_pocket(problem, bias, passes, tie):
     X, y = problem
     model = PocketPerceptron(order="cyclic", fit_intercept=bias, max_iter=passes, tie=tie).fit(X, y)

@@ -13,7 +13,7 @@ _SAMPLE = 1000
 
 def plain(y: Array) -> Array:
     """Return labels in a type that sorts and compares: NumPy's variable-width strings become fixed-width ones."""
-    return y.astype(str) if y.dtype.kind == "T" else y
+    return np.array(y.tolist()) if y.dtype.kind == "T" else y
 
 
 def encode(y: Array) -> tuple[Array, Codes]:
@@ -63,5 +63,6 @@ def with_newcomer(classes: Array, label: Any) -> tuple[Array, int]:
     try:
         grown = np.sort(np.concatenate([classes, added]))
     except TypeError:
-        raise ValueError(f"label {label!r} cannot be sorted among the classes {classes.tolist()[:5]}") from None
+        shown = label.item() if isinstance(label, np.generic) else label
+        raise ValueError(f"label {shown!r} cannot be sorted among the classes {classes.tolist()[:5]}") from None
     return grown, int(np.flatnonzero(grown == label)[0])

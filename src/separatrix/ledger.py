@@ -1,7 +1,7 @@
 """The mistakes of a run, in order: the one record from which everything else follows.
 
-The last weights are the sum of the corrections; the average, the votes and the pocket follow from *when* each mistake was made.
-Corrections are stored and replayed, never decided again, so a replay gives the fitted weights bit for bit.
+The last weights are the sum of the corrections; the average, the votes and the pocket follow from *when* each mistake was
+made. Corrections are stored and replayed, never decided again, so a replay gives the fitted weights bit for bit.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ class Ledger:
     places in `classes`, −1 for none. `kept` is how many of them the fitted weights consist of.
     """
 
-    def __init__(self, classes: Array, n_features: int, *, bias: bool, tie: int, scored: bool, start: Weights | None) -> None:
+    def __init__(
+        self, classes: Array, n_features: int, *, bias: bool, tie: int, scored: bool, start: Weights | None
+    ) -> None:
         self.classes = classes
         self.n_features = n_features
         self.bias = bias

@@ -158,7 +158,8 @@ def one_vs_rest(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int]
 
 def averaged(run: Run, start: int = 0) -> Array:
     """The mean of the weights after each step beyond `start`."""
-    return np.sum(run.weights[start + 1 :], axis=0) / (len(run.weights) - 1 - start)
+    mean: Array = np.sum(run.weights[start + 1 :], axis=0) / (len(run.weights) - 1 - start)
+    return mean
 
 
 def survivors(run: Run) -> list[tuple[Array, int]]:

@@ -67,13 +67,14 @@ class Rows:
     def row_bytes(self) -> int:
         """The bytes that reading one row costs, on average."""
         if self.sparse:
-            return max(1, (self.source.data.nbytes + self.source.indices.nbytes) // max(1, self.n))
+            return max(1, int(self.source.data.nbytes + self.source.indices.nbytes) // max(1, self.n))
         return max(1, int(self.source.dtype.itemsize * self.d))
 
     @property
     def block(self) -> int:
-        """How many rows one call of a kernel reads."""
-        return max(1, min(BLOCK_ROWS, BLOCK_BYTES // self.row_bytes))
+        """How many rows one call of a kernel reads; fewer where they have to be copied first."""
+        size = BLOCK_BYTES if self.parts is not None else BLOCK_BYTES // 8
+        return max(1, min(BLOCK_ROWS, size // self.row_bytes))
 
     def take(self, which: slice | Ints) -> Rows:
         """Return some rows as a copy that the kernels can read."""
@@ -98,7 +99,7 @@ class Rows:
         """
         largest = 0.0
         for begin, end, rows, at in self.blocks():
-            block_weight = weight if at == begin or not weight.size else weight[begin:end]
+            block_weight = weight if at == begin or not weight.size else frozen(weight[begin:end])
             problem, row, entry, norm = kernels.survey(rows.parts, self.d, at, at + end - begin, block_weight)
             if problem == kernels.NOT_CANONICAL:
                 self.source = self.source.copy()
@@ -146,7 +147,7 @@ class Rows:
 def as_rows(X: Any) -> Rows:
     """Return rows of whatever holds them: arrays, sparse matrices, data frames."""
     if sp.issparse(X):
-        rows = Rows(X.tocsr())
+        rows = Rows(sp.csr_array(X))
         rows.survey()
         return rows
     return Rows(np.asarray(X))

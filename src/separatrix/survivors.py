@@ -58,8 +58,8 @@ def _float64(rows: Rows) -> Array:
 class Pocket:
     """The best survivor: replaced only by weights with fewer training mistakes.
 
-    After each pass, those of its weight vectors that lasted longest are tried on all training examples, longest first, and at
-    the end the last weights: trying every one would cost a pass for each mistake.
+    After each pass, those of its weight vectors that lasted longest are tried on all training examples, longest first, and
+    at the end the last weights: trying every one would cost a pass for each mistake.
     """
 
     def __init__(self, run: Run, problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""Training: passes over the examples until a clean one, with the ledger written as it goes (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
+"""Training: passes over the examples until a clean one, writing the ledger (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.kernels import passes
 from separatrix.labels import Codes, with_newcomer
-from separatrix.ledger import NEVER, Ledger
+from separatrix.ledger import Ledger
 from separatrix.orders import Visits, visits
 from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import tie_code
@@ -113,19 +113,19 @@ class Run:
         before, self.used = len(self.ledger), None
         self.last.lay(problem.rows.sparse)
         self.late.lay(problem.rows.sparse)
-        for visits in blocks:
+        for block in blocks:
             if problem.rows.parts is None:
-                order, begin, end, _ = visits
+                order, begin, end, _ = block
                 which = order[begin:end] if order.size else np.arange(begin, end)
                 self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
             else:
-                self._present(problem, visits, offset)
+                self._present(problem, block, offset)
         return len(self.ledger) - before
 
-    def _present(self, problem: Problem, visits: Visits, names: Ints | int) -> None:
+    def _present(self, problem: Problem, block: Visits, names: Ints | int) -> None:
         """Present one block; `names` are the examples' numbers in the ledger, or what to add to the row's."""
         ledger, rows = self.ledger, problem.rows
-        order, begin, end, soon = visits
+        order, begin, end, soon = block
         if len(self.classes) < 2:
             ledger.steps += int(np.count_nonzero(problem.weight[begin:end])) if problem.weight.size else end - begin
             return

@@ -62,7 +62,7 @@ def averaged(last: Weights, late: Weights, steps: int) -> Weights:
 
 
 def with_class(w: Array, n_classes: int, place: int) -> Array:
-    """Return weights (or biases) of `n_classes` classes with zeros for one more at `place`; two classes' w becomes (−w, w)."""
+    """Return weights (or biases) with zeros for one more class at `place`; the w of two classes becomes (−w, w)."""
     if n_classes == 1:
         return w
     if n_classes == 2:

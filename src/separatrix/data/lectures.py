@@ -25,7 +25,7 @@ class LectureExample:
     separator: tuple[float, ...] | None = None
 
     @property
-    def X(self) -> NDArray[np.float64]:
+    def X(self) -> NDArray[np.float64]:  # noqa: N802
         """The points, a row each."""
         return np.asarray(self.points, np.float64)
 

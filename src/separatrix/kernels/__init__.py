@@ -1,11 +1,13 @@
 """The compiled part: the only files that import Numba. Each opens with the formula it computes.
 
-Kernels share one way of compiling. `fastmath={"reassoc", "nsz"}` lets a sum be reordered into vector lanes and nothing
-else, so NaN and infinity stay honest in sums and comparisons; but `np.isfinite(x)`, which asks whether x − x is a number, is
-reordered away: compare with the largest float instead. Every array index is cast to `np.uint64`: a signed index makes Numba emit a
-wrap-around check that costs 2.5–3.5× on sparse rows. Arrays that a kernel only reads arrive as read-only views, so that
-there is one signature for each pair of value and index type. A kernel unpacks its tuples once: an array taken out of a tuple
-or sliced inside the loop is counted in and out by reference, which costs as much as a short row.
+Kernels share one way of compiling:
+- `fastmath={"reassoc", "nsz"}` lets a sum be reordered into vector lanes and nothing else, so NaN and infinity stay honest
+  in sums and comparisons. But `np.isfinite(x)`, which asks whether x − x is a number, is reordered away: compare with the
+  largest float instead.
+- `_nrt=False` leaves out the counting of references to arrays, which would cost as much as a short row. Hence no kernel
+  allocates.
+- Every array index is cast to `np.uint64`: a signed one makes Numba emit a wrap-around check, 2.5–3.5× on sparse rows.
+- Arrays that a kernel only reads arrive as read-only views: one signature for each pair of value and index type.
 
 Compiled code is kept on disk. Numba does not notice that a kernel in *another* file changed, so the directory is keyed by
 a hash of this folder; where none can be written, a private temporary one serves, and then none: importing never fails.
@@ -39,11 +41,11 @@ def _homes() -> Iterator[Path]:
     if config.CACHE_DIR:
         yield Path(config.CACHE_DIR)
     elif sys.platform == "win32":
-        yield Path(os.environ.get("LOCALAPPDATA", tempfile.gettempdir()))
+        yield Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
-        yield Path(os.path.expanduser("~/Library/Caches"))
+        yield Path.home() / "Library" / "Caches"
     else:
-        yield Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     yield Path(tempfile.gettempdir())
 
 
@@ -60,17 +62,19 @@ def cache_directory() -> Path | None:
     """Return the folder for compiled kernels, or None where no private folder can be written."""
     key = fingerprint(Path(__file__).parent)
     user = "user" if sys.platform == "win32" else os.getuid()
-    for home in _homes():
-        folder = home / f"separatrix-{user}-{key}"
+    homes = _homes()
+    while True:
         try:
+            folder = next(homes) / f"separatrix-{user}-{key}"
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 pass
             if _is_private(folder):
                 return folder
-        except OSError:
+        except (OSError, RuntimeError):  # RuntimeError: no home directory can be told
             continue
-    return None
+        except StopIteration:
+            return None
 
 
 def kernel(function: Callable[..., Any]) -> Any:

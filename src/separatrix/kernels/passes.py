@@ -18,7 +18,7 @@ NOBODY = -1
 
 
 @part
-def is_right(positive, s, tie):  # type: ignore[no-untyped-def]
+def is_right(positive, s, tie):
     """Tell whether score s is right for a positive (or negative) label."""
     if s == 0.0:
         if tie == TIE_IS_MISTAKE:
@@ -28,7 +28,7 @@ def is_right(positive, s, tie):  # type: ignore[no-untyped-def]
 
 
 @part
-def rival_of(label, scores, K, tie):  # type: ignore[no-untyped-def]
+def rival_of(label, scores, K, tie):
     """Return the class that beats `label`, or `label` itself when it wins."""
     best = ZERO if label != ZERO else ONE
     for k in range(K):
@@ -42,7 +42,7 @@ def rival_of(label, scores, K, tie):  # type: ignore[no-untyped-def]
 
 
 @part
-def apply(data, indices, indptr, i, d, W, b, K, up, down, c, bias):  # type: ignore[no-untyped-def]
+def apply(data, indices, indptr, i, d, W, b, K, up, down, c, bias):
     """Raise class `up` and lower class `down` by c·x_i; one weight vector for two classes, either may be NOBODY for K."""
     if K == ONE:
         correct(data, indices, indptr, i, d, W, b, K, ZERO, c if up == 1 else -c, bias)
@@ -54,7 +54,7 @@ def apply(data, indices, indptr, i, d, W, b, K, up, down, c, bias):  # type: ign
 
 
 @part
-def wrong_pair(label, k, scores, K, joint, tie):  # type: ignore[no-untyped-def]
+def wrong_pair(label, k, scores, K, joint, tie):
     """Return (is it a mistake, class to raise, class to lower, wrong score) for output k, or for all K jointly."""
     if joint:
         rival = rival_of(label, scores, K, tie)
@@ -69,7 +69,7 @@ def wrong_pair(label, k, scores, K, joint, tie):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def present(  # type: ignore[no-untyped-def]
+def present(
     rows, d, codes, weight, order, soon, begin, end, W, b, U, ub, scores, bias, joint, tie, steps, average_after, out
 ):
     """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
@@ -109,7 +109,7 @@ def present(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replay(rows, d, example, up, down, correction, scale, W, b, K, bias):  # type: ignore[no-untyped-def]
+def replay(rows, d, example, up, down, correction, scale, W, b, K, bias):
     """Apply recorded corrections to W, b: never decided again. `scale`, where it has a size, multiplies each one."""
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(K)
@@ -123,7 +123,7 @@ def replay(rows, d, example, up, down, correction, scale, W, b, K, bias):  # typ
 
 
 @kernel
-def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie):  # type: ignore[no-untyped-def]
+def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie):
     """Return the weight of the examples begin…end that W, b gets wrong, correcting nothing."""
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(scores.size)
@@ -141,7 +141,7 @@ def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie)
 
 
 @part
-def tie_wins(up, down, tie):  # type: ignore[no-untyped-def]
+def tie_wins(up, down, tie):
     """Tell whether an exact tie is right for the class raised."""
     if tie == TIE_IS_MISTAKE:
         return False
@@ -151,12 +151,12 @@ def tie_wins(up, down, tie):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores, bias, tie):  # type: ignore[no-untyped-def]
+def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores, bias, tie):
     """Replay mistakes, checking each before it is corrected; return how many in a row really were mistakes.
 
-    The class raised must be the label (one-vs-rest: or the class lowered must not be it), and its lead over the class lowered
-    must not be a win: exactly, while everything is an integer below 2⁵³; else up to the rounding of d products,
-    4ε·d·‖w‖·‖x‖ with ‖w‖ ≤ Σ c‖x‖.
+    The class raised must be the label (one-vs-rest: or the class lowered must not be it), and its lead over the class
+    lowered must not be a win: exactly, while everything is an integer below 2⁵³; else up to the rounding of d
+    products, 4ε·d·‖w‖·‖x‖ with ‖w‖ ≤ Σ c‖x‖.
     """
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(scores.size)
@@ -204,11 +204,11 @@ def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores,
 
 
 @kernel
-def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):  # type: ignore[no-untyped-def]
+def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):
     """Write the visits of windows begin…end into order, and into soon the rows of the next window; return how many.
 
-    A window is `streams` runs of `run` rows each, which begin at the rows in starts. Visit p of it goes to row place[p] of its
-    run stream[p]; meanwhile the next window is read from end to end. Rows outside 0…n are no rows.
+    A window is `streams` runs of `run` rows each, which begin at the rows in starts. Visit p of it goes to row place[p] of
+    its run stream[p]; meanwhile the next window is read from end to end. Rows outside 0…n are no rows.
     """
     m, p = ZERO, ZERO
     n, run = np.int64(n), np.int64(run)
@@ -229,9 +229,7 @@ def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):  #
 
 
 @kernel
-def vote(  # type: ignore[no-untyped-def]
-    products, row, up, down, correction, survived, scores, votes, joint
-):
+def vote(products, row, up, down, correction, survived, scores, votes, joint):
     """Let the weights between the mistakes vote on each of the examples, without building any of them (L4 8).
 
     products[e, r] = ⟨x̃_e, x̃_r⟩ for the mistaken row r. The weights before mistake m cast survived[m] votes, those after the

@@ -25,10 +25,10 @@ ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
 @intrinsic
-def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
+def prefetch(typing_context, array, index):
     """Ask for the cache line of array[index] to be brought near (to the second level), without waiting for it."""
 
-    def emit(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def emit(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
         byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
@@ -41,7 +41,7 @@ def prefetch(typing_context, array, index):  # type: ignore[no-untyped-def]
 
 
 @part
-def fetch(data, indices, indptr, i, d):  # type: ignore[no-untyped-def]
+def fetch(data, indices, indptr, i, d):
     """Prefetch row i."""
     line = np.uint64(64 // data.itemsize)
     if indptr.size == 0:
@@ -54,7 +54,7 @@ def fetch(data, indices, indptr, i, d):  # type: ignore[no-untyped-def]
 
 
 @part
-def dot(data, indices, indptr, i, d, W, w):  # type: ignore[no-untyped-def]
+def dot(data, indices, indptr, i, d, W, w):
     """Return ⟨x_i, W[w : w+d]⟩ for a dense row, ⟨x_i, W⟩ for a CSR row."""
     s = 0.0
     if indptr.size == 0:
@@ -68,7 +68,7 @@ def dot(data, indices, indptr, i, d, W, w):  # type: ignore[no-untyped-def]
 
 
 @part
-def score(data, indices, indptr, i, d, W, b, K, scores):  # type: ignore[no-untyped-def]
+def score(data, indices, indptr, i, d, W, b, K, scores):
     """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
     if K == ONE:
         scores[ZERO] = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
@@ -102,7 +102,7 @@ def score(data, indices, indptr, i, d, W, b, K, scores):  # type: ignore[no-unty
 
 
 @part
-def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):  # type: ignore[no-untyped-def]
+def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):
     """Add c·x_i to the weights of output k, and c to its bias if there is one."""
     if indptr.size == 0:
         base, w = i * d, k * d
@@ -116,7 +116,7 @@ def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):  # type: ignore[n
 
 
 @kernel
-def survey(rows, d, begin, end, weight):  # type: ignore[no-untyped-def]
+def survey(rows, d, begin, end, weight):
     """Return (what is wrong, row, entry, R²) for rows begin…end; R² over the rows of nonzero weight."""
     data, indices, indptr = rows
     d, largest = np.uint64(d), 0.0
@@ -147,7 +147,7 @@ def survey(rows, d, begin, end, weight):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def score_rows(rows, d, order, begin, end, W, b, K, scores, out):  # type: ignore[no-untyped-def]
+def score_rows(rows, d, order, begin, end, W, b, K, scores, out):
     """Write the K scores of the rows order[begin…end] (or begin…end themselves) into out, row after row."""
     data, indices, indptr = rows
     d, K, begin = np.uint64(d), np.uint64(K), np.uint64(begin)

@@ -1,0 +1,104 @@
+"""`separatrix demo`: Example 1 of L4 stepped through with its proof lines, then handwritten digits, trained and timed."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from separatrix.data.lectures import EXAMPLES, LectureExample
+from separatrix.learner import LinearLearner
+from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+
+
+def show() -> None:
+    """Show both parts."""
+    console = Console()
+    example = EXAMPLES["L4.1"]
+    with console.status("compiling the kernels (only the first time) …"):
+        model = Perceptron(order="cyclic", fit_intercept=False, tie=example.tie).fit(example.X, example.y)
+    _step_through(console, example, model)
+    _digits(console)
+
+
+def _vector(values: Any) -> str:
+    return "(" + ", ".join(f"{value:g}".replace("-", "−") for value in values) + ")"
+
+
+def _step_through(console: Console, example: LectureExample, model: LinearLearner) -> None:
+    best = np.asarray(example.separator) / np.linalg.norm(np.asarray(example.separator))
+    gamma = float(np.min(example.y * (example.X @ best)))
+    R2 = model.radius_**2
+
+    console.print("\n[bold]A perceptron, step by step[/bold]  (L4, example 1: four points, no bias)")
+    console.print("From w = (0, 0): a mistake is y·⟨w,x⟩ ≤ 0, and corrects w ← w + yx.\n")
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("pass", "x", "y", "⟨w,x⟩", "", "w after", "‖w‖² ≤ k·R²", "⟨w,w*⟩ ≥ k·γ"):
+        table.add_column(name, justify="right" if name in ("pass", "y", "⟨w,x⟩") else "left", no_wrap=True)
+    mistakes, w, k = {m.step for m in model.ledger_}, np.zeros(2), 0
+    for step in range(1, model.n_seen_ + 1):
+        number, i = divmod(step - 1, len(example.y))
+        x, y = example.X[i], example.y[i]
+        row = [str(number + 1), _vector(x), f"{y:+d}".replace("-", "−"), f"{w @ x:g}".replace("-", "−")]
+        if step in mistakes:
+            k += 1
+            w = model.ledger_.at(k, example.X).coef[0]
+            lines = [f"{w @ w:g} ≤ {k}·{R2:g}", f"{w @ best:.3f} ≥ {k}·{gamma:.3f}"]
+            table.add_row(*row, f"[yellow]mistake {k}[/yellow]", _vector(w), *lines)
+        else:
+            table.add_row(*row, "[green]right[/green]", _vector(w), "", "")
+    console.print(table)
+    bound = int(R2 / gamma**2 + 1e-9)
+    console.print(
+        f"\nPass {model.n_iter_} is clean: w = {_vector(w)} separates the points, after {k} mistakes.\n"
+        f"Both lines hold at every mistake (w* is the best separator, γ its margin), so\n"
+        f"k²γ² ≤ ‖w‖² ≤ k·R², hence k ≤ R²/γ² = {R2:g}/{gamma**2:.3f} = {bound}: in whatever order,\n"
+        f"a perceptron makes at most {bound} mistakes on these points. It made {k}.\n"
+    )
+
+
+def _digits(console: Console) -> None:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y)
+    console.print(
+        f"[bold]The same rule on real data[/bold]  ({len(X_train):,} handwritten digits of {X.shape[1]} pixels,\n"
+        f"ten classes jointly; held-out accuracy on {len(X_test)} others)\n"
+    )
+    learners: list[tuple[str, Callable[..., LinearLearner]]] = [
+        ("the last weights", Perceptron),
+        ("the average of all", AveragedPerceptron),
+        ("the votes of all", VotedPerceptron),
+        ("the best survivor", PocketPerceptron),
+    ]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name, justify in (("learner", "left"), ("predicts with", "left"), ("held-out", "right"), ("mistakes", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("passes", justify="right", no_wrap=True)
+    table.add_column("trained in", justify="right", no_wrap=True)
+    accuracy = 0.0
+    with console.status("training …"):
+        for what, learner in learners:
+            model = learner(random_state=0)
+            model.fit(X_train, y_train).predict(X_test[:1])
+            begin = time.perf_counter()
+            model.fit(X_train, y_train)
+            took = time.perf_counter() - begin
+            accuracy = model.score(X_test, y_test)
+            table.add_row(
+                type(model).__name__,
+                what,
+                f"{accuracy:.1%}",
+                f"{model.n_mistakes_:,}",
+                f"{model.n_iter_}{' (clean)' if model.converged_ else ''}",
+                f"{1000 * took:.1f} ms",
+            )
+    console.print(table)
+    console.print("\nEvery mistake is in the ledger: the first three of the last run were")
+    for mistake in list(model.ledger_)[:3]:
+        console.print(f"  step {mistake.step}: example {mistake.example}, a {mistake.up}, was taken for a {mistake.down}")
+    console.print("\nIn Python: [bold]from separatrix import AveragedPerceptron[/bold], a scikit-learn classifier.")

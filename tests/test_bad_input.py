@@ -1,0 +1,261 @@
+"""What nobody should have to debug: each wrong input gets one error that names it, or the right behaviour."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from discovery import ESTIMATORS, ONLINE
+from separatrix import Perceptron
+
+X = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [0.0, -2.0], [3.0, 1.0], [-2.0, -2.0]])
+Y = np.array([0, 1, 0, 1, 1, 0])
+
+every = pytest.mark.parametrize("estimator", ESTIMATORS)
+
+
+def broken(value, row=3, column=1):
+    bad = X.copy()
+    bad[row, column] = value
+    return bad
+
+
+@every
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.asfortranarray, lambda a: a.astype(np.float32)])
+def test_nan_and_infinity_are_named_by_row_and_column(estimator, form):
+    with pytest.raises(ValueError, match=r"X contains NaN at row 3, column 1"):
+        estimator().fit(form(broken(np.nan)), Y)
+    with pytest.raises(ValueError, match=r"X contains infinity \(inf\) at row 3, column 1"):
+        estimator().fit(form(broken(-np.inf)), Y)
+    fitted = estimator(random_state=0).fit(form(X), Y)
+    with pytest.raises(ValueError, match=r"NaN at row 3, column 1"):
+        fitted.predict(form(broken(np.nan)))
+    with pytest.raises(ValueError, match=r"inf.* at row 3, column 1"):
+        fitted.decision_function(form(broken(np.inf)))
+
+
+def test_nan_is_named_by_its_column_in_a_table():
+    with pytest.raises(ValueError, match=r"column 1 \('height'\)"):
+        Perceptron().fit(pd.DataFrame(broken(np.nan), columns=["width", "height"]), Y)
+
+
+def test_nan_in_a_row_that_is_not_presented_is_refused_all_the_same():
+    with pytest.raises(ValueError, match="NaN at row 3"):
+        Perceptron().fit(broken(np.nan), Y, sample_weight=[1, 1, 1, 0, 1, 1])
+
+
+@every
+def test_values_too_large_to_square_are_refused(estimator):
+    with pytest.raises(ValueError, match="row 2 of X is too large"):
+        estimator().fit(broken(1e200, row=2), Y)
+
+
+@every
+def test_one_class(estimator):
+    with pytest.raises(ValueError, match=r"only 1 class: \[7\]"):
+        estimator().fit(X, np.full(6, 7))
+
+
+@every
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_empty_matrices(estimator, form):
+    with pytest.raises(ValueError, match="0 sample"):
+        estimator().fit(form(np.empty((0, 2))), [])
+    with pytest.raises(ValueError, match="0 feature"):
+        estimator().fit(form(np.empty((6, 0))), Y)
+
+
+@every
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_wrong_width_at_predict(estimator, form):
+    fitted = estimator(random_state=0).fit(form(X), Y)
+    for width in (1, 3):
+        with pytest.raises(ValueError, match=f"X has {width} features"):
+            fitted.predict(form(np.ones((2, width))))
+
+
+@every
+def test_lengths_that_differ(estimator):
+    with pytest.raises(ValueError, match="inconsistent"):
+        estimator().fit(X, Y[:4])
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\)"):
+        estimator().fit(X, Y, sample_weight=[1, 2, 3])
+
+
+@every
+def test_float_labels_are_classes_when_whole_and_refused_when_continuous(estimator):
+    fitted = estimator(random_state=0).fit(X, Y.astype(float))
+    assert fitted.classes_.tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="continuous"):
+        estimator().fit(X, Y + 0.5 * np.arange(6))
+    with pytest.raises(ValueError, match="NaN"):
+        estimator().fit(X, [0.0, 1.0, np.nan, 1.0, 0.0, 1.0])
+
+
+NAMES = ["no", "yes", "no", "yes", "yes", "no"]
+
+
+@every
+@pytest.mark.parametrize(
+    "labels",
+    [
+        NAMES,
+        np.asarray(NAMES),
+        np.asarray(NAMES, dtype=object),
+        np.asarray(NAMES, dtype=np.dtypes.StringDType()),
+        pd.Series(NAMES),
+        pd.Series(NAMES, dtype="string"),
+        pd.Series(NAMES, dtype="category"),
+        pl.Series(NAMES),
+        pl.Series(NAMES, dtype=pl.Categorical),
+        pa.array(NAMES),
+        pa.chunked_array([NAMES[:2], NAMES[2:]]),
+    ],
+    ids=["list", "U", "object", "T", "pandas", "pandas string", "category", "polars", "polars cat", "arrow", "chunked"],
+)
+def test_string_labels_of_any_type(estimator, labels):
+    fitted = estimator(random_state=0).fit(X, labels)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert set(fitted.predict(X)) <= {"no", "yes"}
+    assert np.array_equal(fitted.coef_, estimator(random_state=0).fit(X, Y).coef_)
+    if estimator in ONLINE:
+        assert estimator().partial_fit(X, labels).classes_.tolist() == ["no", "yes"]
+
+
+@every
+def test_labels_of_different_kinds(estimator):
+    with pytest.raises((ValueError, TypeError), match=r"different kinds|mix of label|str|Unknown label"):
+        estimator().fit(X, np.asarray([0, "a", 0, "a", 0, "a"], dtype=object))
+
+
+def test_a_string_after_numbers_is_refused_in_a_stream():
+    model = Perceptron().partial_fit(X, Y)
+    with pytest.raises(ValueError, match="'maybe' cannot be sorted among"):
+        model.partial_fit(X[:1], ["maybe"])
+
+
+@every
+def test_object_features_are_read_as_numbers_or_refused(estimator):
+    fitted = estimator(random_state=0).fit(X.astype(object), Y)
+    assert np.array_equal(fitted.coef_, estimator(random_state=0).fit(X, Y).coef_)
+    words = X.astype(object)
+    words[2, 0] = "tall"
+    with pytest.raises(ValueError, match="tall"):
+        estimator().fit(words, Y)
+
+
+@every
+def test_duplicate_and_unsorted_entries_are_summed_and_sorted(estimator):
+    indptr, indices = [0, 2, 4, 6, 8, 10, 12], [0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 1]
+    data = [1.0, 2.0, -1.0, 2.0, -3.0, 2.0, -1.0, -1.0, 1.0, 3.0, -2.0, -2.0]
+    messy = sp.csr_matrix((data, indices, indptr), shape=(6, 2))
+    before = messy.data.copy()
+    clean = sp.csr_matrix(messy.toarray())
+    one, other = (estimator(random_state=0).fit(m, Y) for m in (messy, clean))
+    assert np.array_equal(one.coef_, other.coef_)
+    assert one.radius_ == other.radius_
+    assert np.array_equal(one.decision_function(messy), other.decision_function(clean))
+    assert np.array_equal(messy.data, before)
+
+
+@every
+def test_a_broken_csr_matrix_is_refused_not_read(estimator):
+    for indices, indptr in (([0, 9], [0, 1, 2]), ([0, -1], [0, 1, 2]), ([0, 1], [0, 1, 99]), ([0, 1], [0, 2, 1])):
+        good = sp.csr_matrix(np.eye(2))
+        good.indices, good.indptr = np.asarray(indices, np.int32), np.asarray(indptr, np.int32)
+        with pytest.raises(ValueError, match=r"CSR matrix X is broken|indptr"):
+            estimator().fit(good, [0, 1])
+        fitted = estimator(random_state=0).fit(np.eye(2), [0, 1])
+        with pytest.raises(ValueError, match=r"CSR matrix X is broken|indptr"):
+            fitted.predict(good)
+
+
+@every
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_that_cannot_be(estimator, weight):
+    with pytest.raises(ValueError, match=r"sample_weight\[2\] is"):
+        estimator().fit(X, Y, sample_weight=[1, 1, weight, 1, 1, 1])
+
+
+@every
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_iter", 0),
+        ("max_iter", -3),
+        ("max_iter", 1.5),
+        ("rule", "adaline"),
+        ("tie", "0"),
+        ("order", "sorted"),
+        ("multi_class", "multinomial"),
+        ("validation_fraction", 0.0),
+        ("validation_fraction", 1.0),
+        ("n_iter_no_change", 0),
+        ("class_weight", "heavy"),
+        ("random_state", "today"),
+        ("fit_intercept", "yes"),
+    ],
+)
+def test_parameters_out_of_range_are_named(estimator, name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        estimator(**{name: value}).fit(X, Y)
+
+
+@every
+def test_plus_one_has_no_meaning_for_three_joint_classes(estimator):
+    with pytest.raises(ValueError, match='tie="first"'):
+        estimator(tie="+1").fit(X, [0, 1, 2, 0, 1, 2])
+    estimator(tie="+1", multi_class="ovr", random_state=0).fit(X, [0, 1, 2, 0, 1, 2])
+
+
+@every
+def test_held_out_data_that_cannot_serve(estimator):
+    model = estimator(early_stopping=True)
+    with pytest.raises(ValueError, match="go together"):
+        model.fit(X, Y, X_val=X)
+    with pytest.raises(ValueError, match="not among the classes"):
+        model.fit(X, Y, X_val=X, y_val=Y + 5)
+    with pytest.raises(ValueError, match="NaN at row 3"):
+        model.fit(X, Y, X_val=broken(np.nan), y_val=Y)
+    with pytest.raises(ValueError, match="features"):
+        model.fit(X, Y, X_val=X[:, :1], y_val=Y)
+    with pytest.raises(ValueError, match="leaves none to hold out"):
+        model.fit(X[:2], Y[:2])
+
+
+@every
+def test_a_label_that_occurs_once_stays_in_training(estimator):
+    y = np.asarray([0, 1] * 20 + [2])
+    data = np.random.default_rng(0).normal(size=(41, 3))
+    fitted = estimator(early_stopping=True, random_state=0).fit(data, y)
+    assert fitted.classes_.tolist() == [0, 1, 2]
+
+
+@every
+def test_before_fit_there_is_nothing_to_use(estimator):
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        estimator().predict(X)
+    with pytest.raises(AttributeError, match="before it is fitted"):
+        estimator().coef_  # noqa: B018
+
+
+@every
+def test_all_zero_rows_and_features(estimator):
+    fitted = estimator(random_state=0, fit_intercept=False, max_iter=3).fit(np.zeros((4, 2)), [0, 1, 0, 1])
+    assert np.array_equal(fitted.coef_, [[0, 0]])
+    assert fitted.radius_ == 0.0
+    assert fitted.predict(np.zeros((1, 2))).tolist() == [0]
+    assert fitted.n_mistakes_ == 12
+    empty = sp.csr_matrix((4, 2))
+    assert estimator(random_state=0, max_iter=3).fit(empty, [0, 1, 0, 1]).n_mistakes_ > 0
+
+
+def test_complex_numbers_and_deep_arrays():
+    with pytest.raises(ValueError, match="Complex"):
+        Perceptron().fit(X.astype(complex), Y)
+    with pytest.raises(ValueError, match="dim"):
+        Perceptron().fit(X[None], Y[:1])

@@ -1,0 +1,153 @@
+"""The ledger replays to exactly the fitted weights, stays small, and tells a true record from a forged one."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discovery import ESTIMATORS
+from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+from separatrix.ledger import Column
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(200, 9))
+Y2 = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)
+Y4 = RNG.integers(4, size=200)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("y", [Y2, Y4], ids=["two classes", "four"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.asfortranarray], ids=["dense", "csr", "fortran"])
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+@pytest.mark.parametrize("record", [False, True])
+def test_replay_is_bit_for_bit(estimator, y, form, multi_class, record):
+    data, weight = form(X), RNG.random(200)
+    model = estimator(random_state=0, max_iter=3, multi_class=multi_class, record=record).fit(data, y, sample_weight=weight)
+    weights = model.ledger_.weights() if record else model.ledger_.weights(data)
+    assert np.array_equal(weights.coef, model.coef_)
+    assert np.array_equal(weights.intercept, model.intercept_)
+    assert model.ledger_.verify(data, y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_replay_after_warm_start_starts_from_the_earlier_weights(estimator):
+    model = estimator(random_state=0, max_iter=2, warm_start=True).fit(X, Y4)
+    before = model._run.last.weights()
+    model.set_params(random_state=1).fit(X, Y4)
+    assert np.array_equal(model.ledger_.at(0, X).coef, before.coef)
+    assert np.array_equal(model.ledger_.weights(X).coef, model.coef_)
+    with pytest.raises(ValueError, match="same classes"):
+        model.fit(X, Y2)
+
+
+def test_each_entry_names_pass_step_example_pair_and_score():
+    model = Perceptron(order="cyclic", fit_intercept=False, record=True)
+    model.fit([[4, 0], [1, 1], [0, 1], [-2, -2], [-1, 1]], ["up", "down", "down", "up", "up"])
+    first, second = list(model.ledger_)[:2]
+    assert first == (1, 1, 0, "up", "down", 1.0, 0.0)
+    assert (second.pass_number, second.step, second.example, second.up, second.score) == (1, 2, 1, "down", 4.0)
+    later = [m for m in model.ledger_ if m.pass_number == 2]
+    assert all(5 < m.step <= 10 and m.example == m.step - 6 for m in later)
+    assert len(later) == model.mistakes_per_pass_[1] > 0
+    assert "mistakes in" in repr(model.ledger_)
+
+
+def test_a_mistake_costs_ten_bytes():
+    model = Perceptron(random_state=0).fit(X, Y4)
+    assert len(model.ledger_) > 100
+    assert model.ledger_.nbytes == 10 * len(model.ledger_)
+    assert len(pickle.dumps(model.ledger_)) < 10 * len(model.ledger_) + 3000
+
+
+def test_columns_widen_only_when_they_must():
+    column = Column("u4", "i8")
+    column.append(np.array([1, 2**32 - 1]))
+    assert column.values.dtype == np.uint32
+    column.append(np.array([2**40]))
+    assert column.values.tolist() == [1, 2**32 - 1, 2**40]
+
+
+def test_more_than_127_classes():
+    rng = np.random.default_rng(0)
+    data, y = rng.normal(size=(900, 5)), np.arange(900) % 300
+    model = Perceptron(random_state=0, max_iter=2).fit(data, y)
+    assert model.ledger_.up.max() > 127
+    assert np.array_equal(model.ledger_.weights(data).coef, model.coef_)
+
+
+def test_weights_need_the_rows_from_somewhere():
+    model = Perceptron(random_state=0).fit(X, Y2)
+    with pytest.raises(ValueError, match="record=True"):
+        model.ledger_.weights()
+    with pytest.raises(ValueError, match="not what the ledger was written on"):
+        model.ledger_.weights(X[:, :3])
+    with pytest.raises(ValueError, match="between 0 and"):
+        model.ledger_.at(10**6, X)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000))
+def test_a_forged_ledger_does_not_verify(seed):
+    rng = np.random.default_rng(seed)
+    data = rng.integers(-5, 6, size=(40, 4)).astype(float)
+    y = rng.integers(3, size=40)
+    y[:3] = range(3)
+    model = Perceptron(order="cyclic", max_iter=3, record=True).fit(data, y)
+    ledger = model.ledger_
+    assert ledger.verify(data, y)
+    m = int(rng.integers(len(ledger)))
+    other = y.copy()
+    other[ledger.example[m]] = (other[ledger.example[m]] + 1) % 3
+    assert not ledger.verify(data, other)
+    forged = pickle.loads(pickle.dumps(ledger))
+    score = ledger.score.copy()
+    score[m] += 1
+    forged._score.replace(score)
+    assert not forged.verify(data, y)
+    never_wrong = set(range(40)) - set(ledger.example.tolist())
+    if never_wrong:
+        forged = pickle.loads(pickle.dumps(ledger))
+        example = ledger.example.copy()
+        example[-1] = never_wrong.pop()
+        forged._example.replace(example)
+        assert not forged.verify(data, y)
+    assert not ledger.verify(data[:5], y[:5])
+
+
+def test_verify_knows_what_a_tie_means():
+    data, y = np.array([[1.0, 0.0], [0.0, 1.0]]), [1, -1]
+    strict = Perceptron(order="cyclic", fit_intercept=False, max_iter=1).fit(data, y)
+    assert [m.example for m in strict.ledger_] == [0, 1]
+    strict.ledger_.tie = Perceptron(order="cyclic", tie="+1").fit(data, y).ledger_.tie
+    assert not strict.ledger_.verify(data, y)
+
+
+def test_survival_counts_are_the_steps_between_mistakes():
+    model = AveragedPerceptron(random_state=0, max_iter=3).fit(X, Y2)
+    survived = model.ledger_.survival()
+    assert survived.sum() == model.n_seen_
+    assert len(survived) == len(model.ledger_) + 1
+    assert np.array_equal(survived[-1:], model.ledger_.survival(len(model.ledger_))[-1:])
+
+
+def test_voters_keep_each_mistaken_row_once():
+    model = VotedPerceptron(random_state=0, max_iter=5).fit(X, Y2)
+    assert model.ledger_.stored.n == len(set(model.ledger_.example.tolist())) < len(model.ledger_)
+
+
+def test_votes_do_not_depend_on_the_batch():
+    data = np.rint(4 * X)
+    model = VotedPerceptron(random_state=0, max_iter=5).fit(data, Y4)
+    whole = model.decision_function(data)
+    assert np.array_equal(np.vstack([model.decision_function(data[i : i + 7]) for i in range(0, 200, 7)]), whole)
+
+
+def test_the_pocket_never_has_more_training_mistakes_than_the_last_weights():
+    for seed in range(5):
+        options = {"random_state": seed, "max_iter": 5}
+        last, best = Perceptron(**options).fit(X, Y4), PocketPerceptron(**options).fit(X, Y4)
+        assert best.pocket_mistakes_ <= np.sum(last.predict(X) != Y4)
+        assert best.pocket_mistakes_ == np.sum(best.predict(X) != Y4)
