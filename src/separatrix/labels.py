@@ -41,6 +41,9 @@ def encode_as(classes: Array, y: Array) -> Codes:
 
 
 def _look_up(classes: Array, y: Array) -> Codes | None:
+    if len(classes) == 2:
+        second = y == classes[1]
+        return second.astype(np.int32) if np.all(second | (y == classes[0])) else None
     codes = np.searchsorted(classes, y)
     codes[codes == len(classes)] = 0
     if not np.array_equal(classes[codes], y):

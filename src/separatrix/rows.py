@@ -20,9 +20,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Array = NDArray[Any]
 
-BLOCK_BYTES = 1 << 24
-BLOCK_ROWS = 1 << 16
-"""A kernel runs without interruption for one block: a millisecond or so, after which Ctrl-C is heard."""
+BLOCK_BYTES = 1 << 26
+BLOCK_ROWS = 1 << 18
+"""A kernel runs without interruption for one block: a few milliseconds, after which Ctrl-C is heard."""
 
 
 def frozen(array: Array) -> Array:
@@ -73,7 +73,7 @@ class Rows:
     @property
     def block(self) -> int:
         """How many rows one call of a kernel reads; fewer where they have to be copied first."""
-        size = BLOCK_BYTES if self.parts is not None else BLOCK_BYTES // 8
+        size = BLOCK_BYTES if self.parts is not None else BLOCK_BYTES // 32
         return max(1, min(BLOCK_ROWS, size // self.row_bytes))
 
     def take(self, which: slice | Ints) -> Rows:

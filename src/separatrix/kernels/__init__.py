@@ -93,3 +93,9 @@ def kernel(function: Callable[..., Any]) -> Any:
 def part(function: Callable[..., Any]) -> Any:
     """Compile `function` as a part of the kernels that call it: no Python caller, and kept on disk within them."""
     return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+
+
+def summing_part(function: Callable[..., Any]) -> Any:
+    """Compile a part that only sums products: each product may be added unrounded, which is faster and no less exact."""
+    fused = OPTIONS | {"fastmath": {"reassoc", "nsz", "contract"}}
+    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **fused)(function)

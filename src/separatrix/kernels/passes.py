@@ -11,7 +11,7 @@ the sum of w over T steps is T·w − u, so a step without a mistake costs nothi
 import numpy as np
 
 from separatrix.kernels import kernel, part
-from separatrix.kernels.rows import ONE, ZERO, correct, fetch, score
+from separatrix.kernels.rows import ONE, ZERO, correct, dot, fetch, score
 from separatrix.rules import TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
 
 NOBODY = -1
@@ -94,7 +94,13 @@ def present(
                 continue
         steps += 1
         label = np.uint64(codes[i])
-        score(data, indices, indptr, i, d, W, b, K, scores)
+        if K == ONE:
+            s = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
+            if s * np.float64(2 * codes[i] - 1) > 0.0:  # no branch on the label, which nobody could predict
+                continue
+            scores[ZERO] = s
+        else:
+            score(data, indices, indptr, i, d, W, b, K, scores)
         for k in range(problems):
             wrong, up, down, s = wrong_pair(label, k, scores, K, joint, tie)
             if wrong:

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels import kernel, part, summing_part
 
 LARGEST = np.finfo(np.float64).max
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, NOT_CANONICAL = range(5)
@@ -48,12 +48,14 @@ def fetch(data, indices, indptr, i, d):
         for p in range(i * d, (i + ONE) * d, line):
             prefetch(data, p)
     else:
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE]), line):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
+        for p in range(begin, end, line):
             prefetch(data, p)
+        for p in range(begin, end, np.uint64(64 // indices.itemsize)):
             prefetch(indices, p)
 
 
-@part
+@summing_part
 def dot(data, indices, indptr, i, d, W, w):
     """Return ⟨x_i, W[w : w+d]⟩ for a dense row, ⟨x_i, W⟩ for a CSR row."""
     s = 0.0
@@ -67,7 +69,7 @@ def dot(data, indices, indptr, i, d, W, w):
     return s
 
 
-@part
+@summing_part
 def score(data, indices, indptr, i, d, W, b, K, scores):
     """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
     if K == ONE:
@@ -86,9 +88,17 @@ def score(data, indices, indptr, i, d, W, b, K, scores):
                 s3 += x * W[w3 + j]
             scores[k], scores[k + ONE], scores[k + TWO], scores[k + THREE] = s0, s1, s2, s3
             k += FOUR
-        while k < K:
+        if k + TWO <= K:
+            s0 = s1 = 0.0
+            w0, w1 = k * d, (k + ONE) * d
+            for j in range(d):
+                x = np.float64(data[base + j])
+                s0 += x * W[w0 + j]
+                s1 += x * W[w1 + j]
+            scores[k], scores[k + ONE] = s0, s1
+            k += TWO
+        if k < K:
             scores[k] = dot(data, indices, indptr, i, d, W, k * d)
-            k += ONE
     else:
         for k in range(K):
             scores[k] = 0.0

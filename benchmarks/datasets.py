@@ -1,0 +1,43 @@
+"""The real data sets, where they are at hand (environment variable SEPARATRIX_DATA, or ../shared/data)."""
+
+import bz2
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+
+DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def a9a() -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for name in ("trn", "tst"):
+        with bz2.open(DATA / "libsvm" / f"a9a_zero_based.{name}.bz2") as file:
+            parts += load_svmlight_file(file, n_features=123, zero_based=True)
+    return tuple(parts)
+
+
+def mnist() -> tuple[Any, ...]:
+    def read(name: str, skip: int) -> Any:
+        with gzip.open(DATA / "mnist" / name) as file:
+            return np.frombuffer(file.read(), np.uint8, offset=skip)
+
+    parts = []
+    for name in ("train", "t10k"):
+        images = read(f"{name}-images-idx3-ubyte.gz", 16).reshape(-1, 784)
+        parts += [(images / 255.0).astype(np.float32), read(f"{name}-labels-idx1-ubyte.gz", 8).astype(np.int64)]
+    return tuple(parts)
+
+
+def sms_spam(seed: int) -> tuple[Any, ...]:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.model_selection import train_test_split
+
+    with gzip.open(DATA / "sms_spam" / "SMSSpamCollection.gz", "rt", encoding="utf-8") as file:
+        labels, texts = zip(*(line.rstrip("\n").split("\t", 1) for line in file), strict=True)
+    train, test, y, y_test = train_test_split(texts, labels, test_size=0.2, random_state=seed, stratify=labels)
+    words = CountVectorizer(ngram_range=(1, 2), dtype=np.float64)
+    return words.fit_transform(train), np.asarray(y), words.transform(test), np.asarray(y_test)

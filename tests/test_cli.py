@@ -1,0 +1,36 @@
+"""The command line, as a person meets it."""
+
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+import separatrix
+from separatrix.cli import app
+
+RUNNER = CliRunner()
+
+
+def test_the_demo_steps_through_l4_with_its_proof_and_trains_on_real_data():
+    done = RUNNER.invoke(app, ["demo"], env={"COLUMNS": "80"})
+    assert done.exit_code == 0
+    lines = [" ".join(line.split()) for line in done.output.splitlines()]
+    assert "1 (4, 0) +1 0 mistake 1 (4, 0) 16 ≤ 1·16 0.784 ≥ 1·0.784" in lines
+    assert "1 (1, 1) −1 4 mistake 2 (3, −1) 10 ≤ 2·16 1.569 ≥ 2·0.784" in lines
+    assert "1 (−2, −2) +1 −4 mistake 3 (1, −3) 10 ≤ 3·16 3.138 ≥ 3·0.784" in lines
+    assert "a perceptron makes at most 26 mistakes on these points. It made 3." in lines
+    assert max(len(line) for line in done.output.splitlines()) <= 80
+    accuracies = {line.split()[0]: float(line.split("%")[0].split()[-1]) for line in lines if "Perceptron the " in line}
+    assert accuracies.keys() == {"Perceptron", "AveragedPerceptron", "VotedPerceptron", "PocketPerceptron"}
+    assert min(accuracies.values()) > 90
+
+
+def test_version_and_help():
+    assert RUNNER.invoke(app, ["--version"]).output.strip() == f"separatrix {separatrix.__version__}"
+    assert "demo" in RUNNER.invoke(app, ["--help"]).output
+    assert RUNNER.invoke(app, ["dem"]).exit_code == 2
+
+
+def test_help_imports_nothing_heavy():
+    code = "import sys; from separatrix.cli import app; print([m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
