@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import itertools
 import pkgutil
 import re
 import subprocess
@@ -52,7 +53,7 @@ def test_every_public_class_shows_an_example():
 def test_the_readme_shows_what_its_code_prints(capsys):
     blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     namespace, ran = {}, 0
-    for (kind, code), (_, shown) in zip(blocks, blocks[1:], strict=False):
+    for (kind, code), (_, shown) in itertools.pairwise(blocks):
         if kind == "python":
             exec(code, namespace)
             assert capsys.readouterr().out.split() == shown.split()
