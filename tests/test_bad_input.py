@@ -259,3 +259,23 @@ def test_complex_numbers_and_deep_arrays():
         Perceptron().fit(X.astype(complex), Y)
     with pytest.raises(ValueError, match="dim"):
         Perceptron().fit(X[None], Y[:1])
+
+
+@every
+def test_a_failed_fit_on_other_features_cannot_be_used_by_mistake(estimator):
+    fitted = estimator(random_state=0).fit(X, Y)
+    wide = np.full((6, 5), np.nan)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.fit(wide, Y)
+    with pytest.raises(ValueError, match="weights are for 2 features, but X has 5"):
+        fitted.predict(np.ones((1, 5)))
+    if estimator in ONLINE:
+        with pytest.raises(ValueError, match="weights are for 2 features, but X has 5"):
+            fitted.partial_fit(np.ones((1, 5)), [1])
+
+
+@every
+@pytest.mark.parametrize("weight", [-1.0, np.nan])
+def test_class_weights_that_cannot_be(estimator, weight):
+    with pytest.raises(ValueError, match=r"weight"):
+        estimator(class_weight={1: weight}).fit(X, Y)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -85,8 +85,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "verbose": ["verbose"],
         "record": ["boolean"],
     }
-    _average = False
-    _keeps_rows = False
+    _averages = _votes = _pockets = False  # what the kind of learner does with the weights it went through
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, codes = encode(y)
         if len(classes) < 2:
             raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
-        weight = self._weight(sample_weight, rows, y, classes, codes)
+        weight = self._weight(sample_weight, y)
         held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
         if held_out is not None and held_out.rows is rows:
             weight = np.ones(rows.n) if not weight.size else weight
@@ -145,9 +144,10 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if rows.n and weight.size and not np.any(weight):
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
         problem = Problem(rows, frozen(codes), frozen(weight))
-        radius = rows.survey(problem.weight, self._names())
+        radius_squared = rows.survey(problem.weight, self._names())
 
-        run = self._new_run(classes, rows.d, self._start(classes) if self.warm_start else None)
+        run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
+        run.radius_squared = radius_squared
         run.last.lay(rows.sparse)
         pocket = Pocket(run, problem) if self._pockets else None
         ballot = Ballot(run.ledger, run.joint, held_out.examples()) if held_out is not None and self._votes else None
@@ -174,10 +174,10 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         if pocket is not None and not self.early_stopping:
             pocket.finish(run, problem)
-        if self.record or self._keeps_rows:
+        if self.record or self._votes:
             run.ledger.keep_rows(rows, 0, 0)
         run.rows_seen = rows.n
-        self._publish(run, radius, outcome.mistakes_per_pass)
+        self._publish(run, outcome.mistakes_per_pass)
         self.converged_: bool = outcome.converged and run.ledger.cut is None
         self.cycle_: Cycle | None = outcome.cycle
         if held_out is not None:
@@ -187,11 +187,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.pocket_mistakes_ = run.training_mistakes(problem, Flat(run.last.K, rows.d, rows.sparse, run.used))
         return self
 
-    # What a kind of learner is.
-
-    _votes = False
-    _pockets = False
-
     def _new_run(self, classes: Array, d: int, start: Weights | None = None) -> Run:
         return Run(
             classes,
@@ -199,19 +194,19 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bias=self.fit_intercept,
             tie=self.tie,
             multi_class=self.multi_class,
-            average=self._average,
+            average=self._averages,
             scored=self.record,
             start=start,
         )
 
-    def _start(self, classes: Array) -> Weights | None:
+    def _start(self, classes: Array, n_features: int) -> Weights | None:
         if not hasattr(self, "_run"):
             return None
-        if not np.array_equal(classes, self.classes_) or self._run.last.d != self.n_features_in_:
+        if not np.array_equal(classes, self.classes_) or self._run.last.d != n_features:
             raise ValueError("warm_start=True needs the same classes and features as the fit before")
         return self._run.last.weights()
 
-    def _publish(self, run: Run, radius_squared: float, per_pass: list[int]) -> None:
+    def _publish(self, run: Run, per_pass: list[int]) -> None:
         self._run = run
         self.classes_ = run.classes
         self.ledger_: Ledger = run.ledger
@@ -219,7 +214,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_mistakes_ = sum(per_pass)
         self.n_iter_ = len(per_pass)
         self.n_seen_ = run.ledger.steps + run.steps_dropped
-        self.radius_ = float(np.sqrt(radius_squared + self.fit_intercept))
+        self.radius_ = float(np.sqrt(run.radius_squared + run.bias))
 
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
@@ -247,12 +242,18 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_classification_targets(y)
         return rows, y
 
-    def _weight(self, sample_weight: Any, rows: Rows, y: Array, classes: Array, codes: Codes) -> Floats:
-        weight = example_weight(sample_weight, rows.n)
+    def _weight(self, sample_weight: Any, y: Array) -> Floats:
+        weight = example_weight(sample_weight, len(y))
         if self.class_weight is None:
             return weight
-        factors: Floats = compute_class_weight(self.class_weight, classes=classes, y=y)[codes]
-        return factors * weight if weight.size else factors
+        by_class = self.class_weight
+        if by_class == "balanced":
+            labels, codes = encode(y)
+            by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
+        factors = np.ones(len(y))
+        for label, factor in by_class.items():
+            factors[y == label] = factor
+        return example_weight(factors * weight if weight.size else factors, len(y))
 
     def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
         """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
@@ -351,16 +352,18 @@ class OnlineLearner(LinearLearner):
         if declared is not None:
             encode_as(declared, y)
             strangers = [(0, label) for _, label in newcomers(run.classes, declared)]
-        weight = frozen(self._stream_weight(sample_weight, rows, y))
-        radius = rows.survey(weight, self._names())
+        weight = frozen(self._weight(sample_weight, y))
+        radius_squared = rows.survey(weight, self._names())
         check_newcomers(run, [label for _, label in strangers])
         before = len(run.ledger)
         per_pass = [] if first else self.mistakes_per_pass_
         if first or not run.streaming:
+            if first:
+                run.average_from_here()
             run.streaming = True
-            run.average_from_here() if first else None
             run.ledger.begin_pass()
             per_pass = [*per_pass, 0]
+        run.radius_squared = max(run.radius_squared, radius_squared)
         offset = run.rows_seen
         try:
             for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
@@ -372,21 +375,11 @@ class OnlineLearner(LinearLearner):
                 for at in range(begin, end, rows.block):
                     run.present(problem, [Visits(NO_ORDER, at, min(at + rows.block, end))], offset)
         finally:
-            if self.record or self._keeps_rows:
+            if self.record or self._votes:
                 run.ledger.keep_rows(rows, offset, before)
             run.rows_seen = offset + rows.n
-            known = 0.0 if first else self.radius_**2 - self.fit_intercept
             per_pass = [*per_pass[:-1], per_pass[-1] + len(run.ledger) - before]
-            self._publish(run, max(radius, known), per_pass)
+            self._publish(run, per_pass)
             self.converged_ = False
             self.cycle_ = None
         return self
-
-    def _stream_weight(self, sample_weight: Any, rows: Rows, y: Array) -> Floats:
-        weight = example_weight(sample_weight, rows.n)
-        if self.class_weight is None:
-            return weight
-        factors = np.ones(rows.n)
-        for label, factor in self.class_weight.items():
-            factors[y == label] = factor
-        return factors * weight if weight.size else factors

@@ -65,7 +65,7 @@ class AveragedPerceptron(OnlineLearner):
     """The perceptron predicting with the mean of its weights after each example (L2 9, L4 8).
 
     Parameters are those of `Perceptron`, and `average_from`: the pass, counted from 1, at which the average begins. Before
-    that, and where training ends earlier, the last weights are used.
+    that, and where training ends earlier, the last weights are used. A stream is averaged from its beginning.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class AveragedPerceptron(OnlineLearner):
     array([[11., -5.]])
     """
 
-    _average = True
+    _averages = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LinearLearner._parameter_constraints,
         "average_from": [Interval(Integral, 1, None, closed="left")],
@@ -139,7 +139,6 @@ class VotedPerceptron(OnlineLearner):
     """
 
     _votes = True
-    _keeps_rows = True
 
     def _scores(self, rows: Rows) -> Floats:
         rows.survey(names=self._names())

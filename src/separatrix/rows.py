@@ -124,7 +124,9 @@ class Rows:
 
     def scores(self, coef: Array, intercept: Array, which: Ints = NO_ORDER) -> Floats:
         """Return ⟨w_k, x⟩ + b_k as an array of rows × outputs, for all rows or for `which`."""
-        K = coef.shape[0]
+        K, d = coef.shape
+        if d != self.d:
+            raise ValueError(f"the weights are for {d} features, but X has {self.d}: fit again")
         W = frozen(np.ascontiguousarray(coef.T if self.sparse else coef, dtype=np.float64).reshape(-1))
         b = frozen(np.ascontiguousarray(intercept, dtype=np.float64))
         n = len(which) or self.n

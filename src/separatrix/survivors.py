@@ -21,7 +21,7 @@ class Ballot:
     def __init__(self, ledger: Ledger, joint: bool, voters: Rows) -> None:
         K = n_outputs(len(ledger.classes))
         self.ledger, self.joint, self.voters = ledger, joint, voters
-        start = ledger.start or Weights(np.zeros((K, voters.d)), np.zeros(K))
+        start = ledger.start or Weights(np.zeros((K, ledger.n_features)), np.zeros(K))
         self.scores = voters.scores(*start)
         self.votes = np.zeros((voters.n, K))
         self.counted = 0

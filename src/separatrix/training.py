@@ -65,6 +65,7 @@ class Run:
         )
         self.rows_seen = 0
         self.steps_dropped = 0
+        self.radius_squared = 0.0
         self.streaming = False
         self.used: Weights | None = None
         self._out: tuple[Array, ...] = ()
@@ -110,6 +111,8 @@ class Run:
 
     def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
         """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
+        if problem.rows.d != self.last.d:
+            raise ValueError(f"the weights are for {self.last.d} features, but X has {problem.rows.d}: fit again")
         before, self.used = len(self.ledger), None
         self.last.lay(problem.rows.sparse)
         self.late.lay(problem.rows.sparse)
