@@ -25,8 +25,12 @@ def test_l1_2_a_score_of_zero_is_plus_one():
 
 
 def test_l1_5_and_6_the_update_moves_the_score_by_the_squared_norm():
-    w, x, y = np.array([2.0, -1.0]), np.array([1.0, 3.0]), 1
-    assert (w + y * x) @ x == w @ x + y * (x @ x)
+    model, example = learn("L4.1", record=True)
+    for k, mistake in enumerate(model.ledger_):
+        x, y = example.X[mistake.example], example.y[mistake.example]
+        before, after = (model.ledger_.at(j).coef[0] @ x for j in (k, k + 1))
+        assert mistake.score == before
+        assert after == before + y * (x @ x)
 
 
 def test_l1_8_touching_cycles_for_ever_and_names_the_cycle():
@@ -39,9 +43,9 @@ def test_l1_8_touching_cycles_for_ever_and_names_the_cycle():
 
 
 def test_l2_2_the_score_is_the_sum_of_weight_times_value():
-    w = {"BIAS": -3, "free": 4, "money": 2}
-    x = {"BIAS": 1, "free": 1, "money": 1}
-    assert sum(w[name] * value for name, value in x.items()) == 3
+    names, w = ["BIAS", "free", "money"], np.array([[-3, 4, 2]])
+    text = {"BIAS": 1, "free": 1, "money": 1}
+    assert Rows(np.array([[text[name] for name in names]])).scores(w, np.zeros(1)).tolist() == [[-3 + 4 + 2]] == [[3]]
 
 
 def test_l2_4_converges_after_two_mistakes():
@@ -127,20 +131,15 @@ def test_l4_8_survival_counts_average_and_votes():
 
 
 def test_l4_8_with_equal_counts_voting_is_the_majority_and_averaging_the_sum():
-    voters = np.array([[3.0, 0.0], [-1.0, 2.0], [-1.0, -2.0]])
-    x = np.array([1.0, 0.0])
-    assert np.sign(np.sign(voters @ x).sum()) == -1
-    assert np.sign(voters.sum(axis=0) @ x) == 1
-
-
-def test_l4_8_the_averaged_boundary_is_a_hyperplane_the_voted_one_need_not_be():
+    """And so the averaged boundary is a hyperplane, while the voted one need not be: above, between, below."""
     X, y = [[3, 0], [-4, 2], [0, -4]], [1, 1, 1]  # voters (3, 0), (-1, 2), (-1, -2), one vote each
     voted = VotedPerceptron(fit_intercept=False).partial_fit(X, y, classes=[-1, 1])
-    above, between, below = [1, 5], [1, 0], [1, -5]
-    assert voted.predict([above, between, below]).tolist() == [1, -1, 1]
     averaged = AveragedPerceptron(fit_intercept=False).partial_fit(X, y, classes=[-1, 1])
-    assert (averaged.coef_ * 3).tolist() == [[1, 0]]
-    assert averaged.predict([above, between, below]).tolist() == [1, 1, 1]
+    voters = np.array([voted.ledger_.at(k).coef[0] for k in (1, 2, 3)])
+    line = np.array([[1, 5], [1, 0], [1, -5]])
+    assert voters.tolist() == [[3, 0], [-1, 2], [-1, -2]]
+    assert voted.predict(line).tolist() == np.sign(np.sign(line @ voters.T).sum(axis=1)).tolist() == [1, -1, 1]
+    assert averaged.predict(line).tolist() == np.sign((line @ voters.T).sum(axis=1)).tolist() == [1, 1, 1]
 
 
 def test_l5_3_random_draws_converge_only_after_a_clean_sweep():

@@ -151,3 +151,65 @@ def test_the_pocket_never_has_more_training_mistakes_than_the_last_weights():
         last, best = Perceptron(**options).fit(X, Y4), PocketPerceptron(**options).fit(X, Y4)
         assert best.pocket_mistakes_ <= np.sum(last.predict(X) != Y4)
         assert best.pocket_mistakes_ == np.sum(best.predict(X) != Y4)
+
+
+def test_a_converged_warm_start_makes_no_mistake_and_still_replays():
+    y = (X[:, 0] > 0).astype(int)
+    for estimator in ESTIMATORS:
+        model = estimator(random_state=0, warm_start=True, record=True, max_iter=500).fit(X, y)
+        model.fit(X, y)
+        assert len(model.ledger_) == 0
+        assert np.array_equal(model.ledger_.weights().coef, model.coef_)
+        assert model.predict(X).shape == (200,)
+
+
+def test_passes_are_numbered_on_after_an_early_stop():
+    model = Perceptron(random_state=1, early_stopping=True, n_iter_no_change=2, max_iter=30).fit(X, Y4)
+    chosen = model.ledger_.cut.pass_number
+    model.partial_fit(X, Y4)
+    numbers = [m.pass_number for m in model.ledger_]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == chosen + 1
+
+
+def test_one_vs_rest_ledgers_verify_under_every_tie():
+    for tie in ("mistake", "+1", "-1"):
+        model = Perceptron(tie=tie, multi_class="ovr", fit_intercept=False)
+        data, y = [[1, 0], [1, 1], [0, 1]], ["c", "b", "a"]
+        model.partial_fit(data, y)
+        assert model.ledger_.verify(data, y)
+
+
+def test_data_that_are_no_data_do_not_verify():
+    model = Perceptron(random_state=0, max_iter=2).fit(X, Y4)
+    assert not model.ledger_.verify(X, np.where(Y4 == 0, 9, Y4))
+    assert model.ledger_.verify(X, Y4.tolist())
+    with pytest.raises(ValueError, match="NaN"):
+        model.ledger_.verify(np.full_like(X, np.nan), Y4)
+    with pytest.raises(ValueError):
+        model.ledger_.weights(X[0])
+
+
+def test_a_rival_that_the_rule_would_not_name_does_not_verify():
+    data, y = np.eye(3), ["a", "b", "c"]
+    model = Perceptron(order="cyclic", fit_intercept=False, max_iter=1).fit(data, y)
+    down = model.ledger_.down.copy()
+    assert down[0] == 1
+    down[0] = 2
+    model.ledger_._down.replace(down)
+    assert not model.ledger_.verify(data, y)
+
+
+def test_the_pocket_of_one_vs_rest_counts_decisions():
+    for seed in range(4):
+        model = PocketPerceptron(random_state=seed, max_iter=5, multi_class="ovr").fit(X, Y4)
+        assert model.pocket_mistakes_ == np.sum(model.predict(X) != Y4)
+
+
+def test_a_pickled_ledger_holds_its_rows_once():
+    wide = np.random.default_rng(0).normal(size=(300, 200))
+    model = VotedPerceptron(random_state=0, max_iter=3).fit(wide, np.arange(300) % 2)
+    again = pickle.loads(pickle.dumps(model))
+    stored = model.ledger_.stored.rows().source.nbytes
+    assert len(pickle.dumps(model)) < 1.3 * stored
+    assert not again.ledger_.stored.rows().parts[0].flags.writeable

@@ -76,7 +76,6 @@ def test_two_classes(form, problem, tie, bias, passes):
 def test_k_classes_jointly(form, problem, tie, bias, passes):
     X, y = problem
     X, y = np.vstack([X, X[:1]]), np.append(y, 2)
-    K = y.max() + 1
     classes, y = np.unique(y, return_inverse=True)
     K = len(classes)
     run = reference.multiclass(made(X, bias), y, K, reference.cyclic(len(X), passes), tie)
@@ -94,7 +93,14 @@ def test_one_vs_rest(form, problem, tie):
     runs = reference.one_vs_rest(X.astype(float), y, y.max() + 1, reference.cyclic(len(X), 3), tie)
     model = Perceptron(order="cyclic", tie=tie, fit_intercept=False, multi_class="ovr", max_iter=3).fit(form(X), y)
     assert np.array_equal(model.coef_, [run.last for run in runs])
-    assert model.n_mistakes_ == sum(len(run.mistakes) for run in runs)
+    expected = sorted(
+        (m.step, m.example, k if m.up else -1, -1 if m.up else k) for k, run in enumerate(runs) for m in run.mistakes
+    )
+    assert sorted((m[0], m[1], m[2], m[3]) for m in recorded(model)) == expected
+    voted = VotedPerceptron(order="cyclic", tie=tie, fit_intercept=False, multi_class="ovr", max_iter=3).fit(form(X), y)
+    runs = reference.one_vs_rest(X.astype(float), y, y.max() + 1, reference.cyclic(len(X), voted.n_iter_), tie)
+    votes = [[reference.voted(run, x) for run in runs] for x in X.astype(float)]
+    assert np.array_equal(np.rint(voted.decision_function(form(X)) * voted.n_seen_), votes)
 
 
 @given(

@@ -99,8 +99,10 @@ def test_long_string_labels_are_not_cut_when_they_come_late():
     assert model.classes_.tolist() == ["a", "a much longer label", "b"]
 
 
-def test_one_class_alone_is_no_mistake_yet():
-    model = Perceptron().partial_fit([[1.0], [2.0]], ["only", "only"])
+@pytest.mark.parametrize("estimator", ONLINE)
+def test_one_class_alone_is_no_mistake_yet(estimator):
+    model = estimator(record=True).partial_fit([[1.0], [2.0]], ["only", "only"])
+    assert model.ledger_.weights().coef.tolist() == [[0.0]]
     assert (model.n_mistakes_, model.n_seen_) == (0, 2)
     assert model.predict([[9.0]]).tolist() == ["only"]
     model.partial_fit([[-1.0]], ["other"])
@@ -168,3 +170,41 @@ def test_dense_and_sparse_batches_may_alternate():
         part = X[k : k + 10]
         mixed.partial_fit(sp.csr_matrix(part) if k % 20 else part, y[k : k + 10], classes=range(3))
     assert np.array_equal(plain.coef_, mixed.coef_)
+
+
+@pytest.mark.parametrize("estimator", ONLINE)
+def test_a_reused_label_buffer_is_not_kept(estimator):
+    buffer, model = np.array([0]), estimator()
+    model.partial_fit([[1.0]], buffer)
+    buffer[0] = 1
+    model.partial_fit([[-1.0]], buffer)
+    assert (model.classes_.tolist(), model.n_mistakes_) == ([0, 1], 1)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_what_is_recorded_is_settled_when_learning_begins(first):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(3, size=40)
+    model = Perceptron(record=first).partial_fit(X[:20], y[:20], classes=range(3))
+    model.set_params(record=not first).partial_fit(X[20:], y[20:])
+    assert np.array_equal(model.ledger_.weights(X).coef, model.coef_)
+
+
+def test_late_classes_that_numpy_would_confuse():
+    days = np.array(["2021-01-01", "2020-01-01", "2021-01-01"], dtype="datetime64[D]")
+    model = Perceptron()
+    for k in range(3):
+        model.partial_fit([[float(k)]], days[k : k + 1])
+    assert len(model.classes_) == 2
+    big = Perceptron().partial_fit([[1.0]], np.array([2**62 + 1]))
+    with pytest.raises(ValueError, match="cannot be told apart"):
+        big.partial_fit([[1.0]], np.array([1.0]))
+
+
+def test_the_average_of_a_stream_begins_with_it():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(2, size=40)
+    model = AveragedPerceptron(average_from=9, max_iter=2, random_state=0).fit(X, y)
+    model.partial_fit(X, y)
+    assert model.ledger_.average_after == 80
+    assert np.array_equal(model.ledger_.weights(np.vstack([X, X])).coef, model.coef_)

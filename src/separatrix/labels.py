@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from separatrix.rows import Array
+
 Codes = NDArray[np.int32]
 
 _SAMPLE = 1000
@@ -16,28 +17,40 @@ def plain(y: Array) -> Array:
     return np.array(y.tolist()) if y.dtype.kind == "T" else y
 
 
+def check_kinds(y: Array) -> None:
+    """Raise where strings and other labels are mixed: they have no common order."""
+    if y.dtype == object:
+        kinds = sorted({"str" if isinstance(label, str) else type(label).__name__ for label in y})
+        if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+            raise ValueError(f"y mixes labels of different kinds: {', '.join(kinds)}")
+
+
 def encode(y: Array) -> tuple[Array, Codes]:
     """Return the sorted classes of y and the code of each label."""
-    try:
-        classes = np.unique(y[:_SAMPLE])
+    check_kinds(y)
+    classes = np.unique(y[:_SAMPLE])
+    codes = _look_up(classes, y)
+    if codes is None:
+        classes = np.unique(y)
         codes = _look_up(classes, y)
-        if codes is None:
-            classes = np.unique(y)
-            codes = _look_up(classes, y)
-    except TypeError:
-        kinds = sorted({type(label).__name__ for label in y})
-        raise ValueError(f"labels of different kinds cannot be told apart by order: {', '.join(kinds)}") from None
     assert codes is not None
     return classes, codes
 
 
 def encode_as(classes: Array, y: Array) -> Codes:
     """Return the code of each label among known classes; raise for one that is not there."""
-    codes = _look_up(classes, y)
+    check_kinds(y)
+    codes = _look_up(classes, y) if _comparable(classes, y) else None
     if codes is None:
         strangers = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
         raise ValueError(f"y contains labels that are not among the classes: {strangers[:5]}")
     return codes
+
+
+def _comparable(classes: Array, y: Array) -> bool:
+    if object in (classes.dtype, y.dtype):
+        return not y.size or isinstance(classes[0], str) == isinstance(y[0], str)
+    return (classes.dtype.kind in "US") == (y.dtype.kind in "US")
 
 
 def _look_up(classes: Array, y: Array) -> Codes | None:
@@ -53,19 +66,25 @@ def _look_up(classes: Array, y: Array) -> Codes | None:
 
 def newcomers(classes: Array, y: Array) -> list[tuple[int, Any]]:
     """Return (row, label) at the first sight of each label of y that is not among the classes, in order of rows."""
+    check_kinds(y)
     labels, rows = np.unique(y, return_index=True)
-    known = set(classes.tolist())
-    return sorted((int(row), label) for label, row in zip(labels, rows, strict=True) if label not in known)
+    if _comparable(classes, labels):
+        places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        strange = classes[places] != labels
+        labels, rows = labels[strange], rows[strange]
+    order = np.argsort(rows)
+    return [(int(rows[k]), labels[k]) for k in order]
 
 
 def with_newcomer(classes: Array, label: Any) -> tuple[Array, int]:
     """Return the classes with `label` at its sorted place, and that place."""
-    added = np.asarray([label])
-    if classes.dtype.kind != added.dtype.kind and {classes.dtype.kind, added.dtype.kind} & set("US"):
-        classes, added = classes.astype(object), added.astype(object)
-    try:
-        grown = np.sort(np.concatenate([classes, added]))
-    except TypeError:
-        shown = label.item() if isinstance(label, np.generic) else label
-        raise ValueError(f"label {shown!r} cannot be sorted among the classes {classes.tolist()[:5]}") from None
-    return grown, int(np.flatnonzero(grown == label)[0])
+    added = np.asarray([label], dtype=object if classes.dtype == object else None)
+    shown = label.item() if isinstance(label, np.generic) else label
+    if not _comparable(classes, added):
+        raise ValueError(f"label {shown!r} cannot be sorted among the classes {classes.tolist()[:5]}")
+    grown = np.concatenate([classes, added])
+    exact = np.array_equal(grown[:-1].astype(classes.dtype), classes) and grown[-1:].astype(added.dtype)[0] == label
+    grown = np.sort(grown)
+    if not exact or not np.all(grown[:-1] < grown[1:]):
+        raise ValueError(f"label {shown!r} cannot be told apart from the classes {classes.tolist()[:5]} in one type")
+    return grown, int(np.searchsorted(grown, label))

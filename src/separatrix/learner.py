@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -18,52 +20,15 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from separatrix.labels import Codes, encode, encode_as, newcomers, plain, with_newcomer
+from separatrix.inputs import HeldOut, example_weight, name_text_column
+from separatrix.labels import Codes, check_kinds, encode, encode_as, plain
 from separatrix.ledger import Ledger
-from separatrix.orders import ORDERS, Visits
+from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
-from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.rules import RULES, TIES, tie_code
-from separatrix.survivors import Ballot, Pocket
-from separatrix.training import Cycle, Problem, Run, train
-from separatrix.weights import Flat, Weights
-
-
-class HeldOut(NamedTuple):
-    """Examples kept out of training: some rows (none named: all) and their classes."""
-
-    rows: Rows
-    which: Ints
-    codes: Codes
-
-    def examples(self) -> Rows:
-        """Return the rows themselves."""
-        return self.rows.take(self.which) if self.which.size else self.rows
-
-
-def example_weight(sample_weight: Any, n: int) -> Floats:
-    """Return the weight of each of n examples, or an empty array where all are 1; raise for what cannot be a weight."""
-    if sample_weight is None:
-        return NO_WEIGHT
-    weight = np.array(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n, float(weight))
-    if weight.shape != (n,):
-        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {n} examples: it must be ({n},)")
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
-    if wrong.size:
-        raise ValueError(
-            f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}: a weight must be finite, and negative values have no meaning"
-        )
-    return weight
-
-
-def check_newcomers(run: Run, labels: list[Any]) -> None:
-    """Raise before anything is learned if the run could not take these classes one after the other."""
-    classes = run.classes
-    for label in labels:
-        classes, _ = with_newcomer(classes, label)
-    tie_code(run.tie, len(classes), run.multi_class)
+from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
+from separatrix.rules import RULES, TIES
+from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
+from separatrix.weights import Weights
 
 
 class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -85,7 +50,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "verbose": ["verbose"],
         "record": ["boolean"],
     }
-    _averages = _votes = _pockets = False  # what the kind of learner does with the weights it went through
 
     def __init__(
         self,
@@ -132,49 +96,22 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             `early_stopping=True` they take the place of a held-out fraction of X
         """
         self._validate_params()
-        rows, y = self._rows_and_labels(X, y, reset=True)
-        classes, codes = encode(y)
-        if len(classes) < 2:
-            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
-        weight = self._weight(sample_weight, y)
-        held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
-        if held_out is not None and held_out.rows is rows:
-            weight = np.ones(rows.n) if not weight.size else weight
-            weight[held_out.which] = 0.0
-        if rows.n and weight.size and not np.any(weight):
-            raise ValueError("every sample_weight is zero: nothing is left to learn from")
-        problem = Problem(rows, frozen(codes), frozen(weight))
-        radius_squared = rows.survey(problem.weight, self._names())
-
-        run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
-        run.radius_squared = radius_squared
-        run.last.lay(rows.sparse)
-        pocket = Pocket(run, problem) if self._pockets else None
-        ballot = Ballot(run.ledger, run.joint, held_out.examples()) if held_out is not None and self._votes else None
-
-        def held_out_accuracy(judge: HeldOut) -> float:
-            if ballot is not None:
-                scores = ballot.count(rows, run.ledger.example)
-            else:
-                scores = judge.rows.scores(*(pocket.best if pocket is not None else run.weights()), judge.which)
-            return float(np.mean(self._decide(scores, len(classes)) == judge.codes))
-
-        with passes_bar(self.verbose, self.max_iter, type(self).__name__) as progress:
-            outcome = train(
-                run,
-                problem,
-                order=self.order,
-                seed=self._seed(),
-                max_iter=self.max_iter,
-                average_from=getattr(self, "average_from", 1),
-                patience=self.n_iter_no_change if self.early_stopping else None,
-                held_out_score=None if held_out is None else partial(held_out_accuracy, held_out),
-                watcher=pocket,
-                progress=progress,
-            )
-        if pocket is not None and not self.early_stopping:
-            pocket.finish(run, problem)
-        if self.record or self._votes:
+        with self._schema_kept():
+            rows, y = self._rows_and_labels(X, y, reset=True)
+            classes, codes = encode(y)
+            if len(classes) < 2:
+                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+            weight = self._weight(sample_weight, y, classes)
+            held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
+            if held_out is not None and held_out.rows is rows:
+                weight = np.ones(rows.n) if not weight.size else weight
+                weight[held_out.which] = 0.0
+            problem = Problem(rows, frozen(codes), frozen(weight))
+            radius_squared = rows.survey(problem.weight, self._names())
+            run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
+            run.radius_squared = radius_squared
+            outcome = self._train(run, problem, held_out)
+        if run.keeps_rows:
             run.ledger.keep_rows(rows, 0, 0)
         run.rows_seen = rows.n
         self._publish(run, outcome.mistakes_per_pass)
@@ -182,10 +119,63 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.cycle_: Cycle | None = outcome.cycle
         if held_out is not None:
             self.validation_scores_ = outcome.validation_scores
-        if pocket is not None:
-            run.used = run.ledger.at(run.ledger.kept or 0, rows.source)
-            self.pocket_mistakes_ = run.training_mistakes(problem, Flat(run.last.K, rows.d, rows.sparse, run.used))
+        elif hasattr(self, "validation_scores_"):
+            del self.validation_scores_
         return self
+
+    def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> Outcome:
+        run.last.lay(problem.rows.sparse)
+        watcher = self._watcher(run, problem)
+        accuracy = None
+        if held_out is not None:
+            scores = self._held_out_scores(run, problem, held_out)
+            accuracy = partial(self._accuracy, scores, held_out.codes, len(run.classes))
+        with passes_bar(self.verbose, self.max_iter, type(self).__name__) as progress:
+            return train(
+                run,
+                problem,
+                order=self.order,
+                seed=self._seed(),
+                max_iter=self.max_iter,
+                average_from=getattr(self, "average_from", 1),
+                patience=self.n_iter_no_change if self.early_stopping else None,
+                held_out_score=accuracy,
+                watcher=watcher,
+                progress=progress,
+            )
+
+    def _accuracy(self, scores: Callable[[], Floats], codes: Codes, n_classes: int) -> float:
+        return float(np.mean(self._decide(scores(), n_classes) == codes))
+
+    # What the kinds of learners do differently.
+
+    _averages = _stores_rows = False
+
+    def _watcher(self, run: Run, problem: Problem) -> Watcher | None:
+        return None
+
+    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+        """Return a function that scores the held-out examples with the weights that would be used now."""
+        return lambda: held_out.rows.scores(*run.weights(), held_out.which)
+
+    # State.
+
+    @contextmanager
+    def _schema_kept(self) -> Iterator[None]:
+        """Put the features' names and number back when a fit fails: the earlier fit stays usable."""
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: vars(self)[name] for name in names if name in vars(self)}
+        try:
+            yield
+        except BaseException:
+            for name in names:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is anything to predict with."""
+        return hasattr(self, "_run")
 
     def _new_run(self, classes: Array, d: int, start: Weights | None = None) -> Run:
         return Run(
@@ -196,6 +186,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multi_class=self.multi_class,
             average=self._averages,
             scored=self.record,
+            keeps_rows=self.record or self._stores_rows,
             start=start,
         )
 
@@ -204,7 +195,15 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return None
         if not np.array_equal(classes, self.classes_) or self._run.last.d != n_features:
             raise ValueError("warm_start=True needs the same classes and features as the fit before")
+        self._check_unchanged(self._run)
         return self._run.last.weights()
+
+    def _check_unchanged(self, run: Run) -> None:
+        """Raise where a parameter that the weights depend on was changed since the run began."""
+        begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class}
+        for name, value in begun.items():
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
 
     def _publish(self, run: Run, per_pass: list[int]) -> None:
         self._run = run
@@ -228,8 +227,14 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return None if names is None else [str(name) for name in names]
 
     def _rows(self, X: Any, reset: bool = False) -> Rows:
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        return Rows(X)
+        try:
+            read = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+            if read.dtype == object:  # as a table of categories arrives
+                read = read.astype(np.float64)
+        except ValueError:
+            name_text_column(X)
+            raise
+        return Rows(read)
 
     def _rows_and_labels(self, X: Any, y: Any, reset: bool) -> tuple[Rows, Array]:
         if y is None:
@@ -237,13 +242,16 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y = plain(column_or_1d(np.asarray(y), warn=True))
         check_consistent_length(X, y)
         rows = self._rows(X, reset)
+        check_kinds(y)
         if y.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at
             assert_all_finite(y, input_name="y")
             check_classification_targets(y)
         return rows, y
 
-    def _weight(self, sample_weight: Any, y: Array) -> Floats:
+    def _weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
         weight = example_weight(sample_weight, len(y))
+        if weight.size and not np.any(weight) and classes is not None:
+            raise ValueError("every sample_weight is zero: nothing is left to learn from")
         if self.class_weight is None:
             return weight
         by_class = self.class_weight
@@ -252,8 +260,14 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
         factors = np.ones(len(y))
         for label, factor in by_class.items():
+            if not (np.isfinite(factor) and factor >= 0):
+                raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
+            if classes is not None and label not in classes.tolist():
+                raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
             factors[y == label] = factor
-        return example_weight(factors * weight if weight.size else factors, len(y))
+        if classes is not None and not np.any(factors):
+            raise ValueError("class_weight is zero for every class: nothing is left to learn from")
+        return factors * weight if weight.size else factors
 
     def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
         """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
@@ -329,57 +343,3 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class OnlineLearner(LinearLearner):
-    """A linear learner that can go on learning from a stream."""
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Present the rows of X once, in their order, and go on from what was learned before.
-
-        One row at a time or in batches of any size: the weights come out the same, bit for bit. A class that `classes` did
-        not declare is added when its first example comes and starts from zero weights.
-        """
-        first = not hasattr(self, "_run")
-        if first:
-            self._validate_params()
-        if self.class_weight == "balanced":
-            raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
-        rows, y = self._rows_and_labels(X, y, reset=first)
-        declared = None if classes is None else encode(plain(np.asarray(classes)))[0]
-        run = self._new_run(y[:1] if declared is None else declared, rows.d) if first else self._run
-        strangers = newcomers(run.classes, y)
-        if declared is not None:
-            encode_as(declared, y)
-            strangers = [(0, label) for _, label in newcomers(run.classes, declared)]
-        weight = frozen(self._weight(sample_weight, y))
-        radius_squared = rows.survey(weight, self._names())
-        check_newcomers(run, [label for _, label in strangers])
-        before = len(run.ledger)
-        per_pass = [] if first else self.mistakes_per_pass_
-        if first or not run.streaming:
-            if first:
-                run.average_from_here()
-            run.streaming = True
-            run.ledger.begin_pass()
-            per_pass = [*per_pass, 0]
-        run.radius_squared = max(run.radius_squared, radius_squared)
-        offset = run.rows_seen
-        try:
-            for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
-                if label is not None:
-                    run.add_class(label)
-                codes = np.zeros(rows.n, np.int32)
-                codes[begin:end] = encode_as(run.classes, y[begin:end])
-                problem = Problem(rows, frozen(codes), weight)
-                for at in range(begin, end, rows.block):
-                    run.present(problem, [Visits(NO_ORDER, at, min(at + rows.block, end))], offset)
-        finally:
-            if self.record or self._votes:
-                run.ledger.keep_rows(rows, offset, before)
-            run.rows_seen = offset + rows.n
-            per_pass = [*per_pass[:-1], per_pass[-1] + len(run.ledger) - before]
-            self._publish(run, per_pass)
-            self.converged_ = False
-            self.cycle_ = None
-        return self

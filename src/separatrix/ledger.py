@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 from separatrix.kernels import passes
 from separatrix.labels import encode_as, plain
-from separatrix.rows import BLOCK_ROWS, NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
+from separatrix.rows import NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
 from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
 NEVER = 1 << 62
@@ -88,6 +89,7 @@ class Ledger:
         self, classes: Array, n_features: int, *, bias: bool, tie: int, scored: bool, start: Weights | None
     ) -> None:
         self.classes = classes
+        self.grown = False
         self.n_features = n_features
         self.bias = bias
         self.tie = tie
@@ -195,20 +197,21 @@ class Ledger:
             column.append(codes + (codes >= place))
         if self.start is not None:
             self.start = Weights(*(with_class(w, len(self.classes), place) for w in self.start))
-        self.classes = classes
+        self.classes, self.grown = classes, True
 
     def cut_to(self, pass_number: int, steps: int, mistakes: int) -> None:
         """Go back to the end of a pass, forgetting what came after and saying so."""
         self.cut = Cut(pass_number, steps, len(self) - mistakes)
         self.steps = steps
+        del self.pass_starts[pass_number:]
         for column in (self._step, self._example, self._up, self._down, self._correction, self._score):
             column.truncate(min(mistakes, len(column.values)))
 
     def keep_rows(self, rows: Rows, offset: int, since: int) -> None:
         """Store the rows of the mistakes from number `since` on, each example once; `rows` begin at example `offset`."""
         fresh, place = np.unique(self.example[since:].astype(np.int64), return_inverse=True)
-        self._row.append(place + (0 if self.stored is None else self.stored.n))
-        self.stored = self.stored or Store()
+        self.stored = self.stored or Store(self.n_features)
+        self._row.append(place + self.stored.n)
         self.stored.add(rows.take(fresh - offset))
 
     # Reading.
@@ -241,8 +244,8 @@ class Ledger:
 
     def replay_into(self, state: Flat, rows: Rows, numbers: Array, which: slice, scale: Floats = NO_WEIGHT) -> None:
         """Apply the corrections of some mistakes to `state`; mistake m was made on row numbers[m]."""
-        for begin in range(which.start, which.stop, BLOCK_ROWS):
-            part = slice(begin, min(begin + BLOCK_ROWS, which.stop))
+        for begin in range(which.start, which.stop, rows.block):
+            part = slice(begin, min(begin + rows.block, which.stop))
             block, at = rows, frozen(numbers[part].astype(np.int64))
             if rows.parts is None:
                 block, at = rows.take(at), frozen(np.arange(part.stop - part.start))
@@ -284,20 +287,28 @@ class Ledger:
     def verify(self, X: Any, y: Any) -> bool:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
         rows = as_rows(X)
-        codes = encode_as(self.classes, plain(np.asarray(y)))
-        if rows.d != self.n_features or len(codes) != rows.n:
+        labels = plain(column_or_1d(np.asarray(y)))
+        if rows.d != self.n_features or len(labels) != rows.n:
+            return False
+        try:
+            codes = encode_as(self.classes, labels)
+        except ValueError:
             return False
         if len(self) and (rows.n <= int(self.example.max()) or np.any(np.diff(self.step.astype(np.int64)) < 0)):
             return False
-        if rows.parts is None:
-            rows, codes = rows.take(self.example.astype(np.int64)), codes[self.example]
-            numbers = np.arange(len(self))
-        else:
-            numbers = self.example.astype(np.int64)
         state = Flat(self._n_outputs, self.n_features, rows.sparse, self.start)
-        wrong = passes.audit(
-            *(rows.parts, self.n_features, frozen(codes), frozen(numbers), frozen(self.up.astype(np.int32))),
-            *(frozen(self.down.astype(np.int32)), self.correction, self.score, state.W, state.b, np.empty(state.K)),
-            *(self.bias, self.tie),
-        )
-        return bool(wrong == len(self))
+        length = np.sqrt(np.sum(state.W**2) + np.sum(state.b**2))
+        memo = np.array([length, float(length == 0.0)])
+        for begin in range(0, len(self), rows.block):
+            part = slice(begin, min(begin + rows.block, len(self)))
+            numbers, block, known = self.example[part].astype(np.int64), rows, codes
+            if rows.parts is None:
+                block, known, numbers = rows.take(numbers), codes[numbers], np.arange(part.stop - begin)
+            right = passes.audit(
+                *(block.parts, self.n_features, frozen(known), frozen(numbers), frozen(self.up[part].astype(np.int32))),
+                *(frozen(self.down[part].astype(np.int32)), self.correction[part], self.score[part]),
+                *(state.W, state.b, np.empty(state.K), self.bias, self.tie, not self.grown, memo),
+            )
+            if right < part.stop - begin:
+                return False
+        return True

@@ -6,14 +6,19 @@ they predict with: the last, the average, the votes of all, or the best survivor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from separatrix.learner import LinearLearner, OnlineLearner
+from separatrix.inputs import HeldOut
+from separatrix.learner import LinearLearner
+from separatrix.online import OnlineLearner
 from separatrix.rows import Floats, Rows
-from separatrix.survivors import Ballot
+from separatrix.survivors import Ballot, Pocket
+from separatrix.training import Outcome, Problem, Run, Watcher
+from separatrix.weights import Flat
 
 
 class Perceptron(OnlineLearner):
@@ -138,7 +143,11 @@ class VotedPerceptron(OnlineLearner):
     [0.5, 1.0]
     """
 
-    _votes = True
+    _stores_rows = True
+
+    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+        ballot = Ballot(run.ledger, run.joint, held_out.examples())
+        return lambda: ballot.count(problem.rows, run.ledger.example)
 
     def _scores(self, rows: Rows) -> Floats:
         rows.survey(names=self._names())
@@ -166,4 +175,12 @@ class PocketPerceptron(LinearLearner):
     0.75
     """
 
-    _pockets = True
+    def _watcher(self, run: Run, problem: Problem) -> Watcher:
+        return Pocket(run, problem)
+
+    def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> Outcome:
+        outcome = super()._train(run, problem, held_out)
+        run.used = run.ledger.at(run.ledger.kept or 0, problem.rows.source)
+        flat = Flat(run.last.K, run.last.d, problem.rows.sparse, run.used)
+        self.pocket_mistakes_ = run.training_mistakes(problem, flat, decided=True)
+        return outcome

@@ -2,7 +2,7 @@
 
 C-ordered float32 and float64 arrays (memory maps and read-only ones too) and CSR matrices are read where they lie. Any other
 dense array (Fortran order, integers, booleans, strides) is brought to that form a block of rows at a time, so that no
-second copy of the data ever exists.
+second copy of the data ever exists. Of a CSR matrix of integers the values are converted once; the indices are not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
 
 from separatrix.kernels import rows as kernels
 
@@ -44,7 +45,7 @@ class Rows:
         self.n: int = X.shape[0]
         self.d: int = X.shape[1]
         self.sparse = sp.issparse(X)
-        self.source = X
+        self.source = X if X.dtype.isnative or not self.sparse else X.astype(X.dtype.newbyteorder("="))
         self.parts: tuple[Array, Array, Array] | None = None
         if self.sparse:
             self._read_csr()
@@ -53,15 +54,16 @@ class Rows:
 
     def _read_csr(self) -> None:
         data, indices, indptr = self.source.data, self.source.indices, self.source.indptr
+        if len(indptr) != self.n + 1 or not 0 <= indptr[-1] <= min(len(data), len(indices)):
+            raise ValueError(f"the CSR matrix X is broken: its indptr, indices and data do not make {self.n} rows")
         if data.dtype not in (np.float32, np.float64):
             data = data.astype(np.float64)
         if indices.dtype not in (np.int32, np.int64):
             indices = indices.astype(np.int64)
         self.parts = (frozen(data), frozen(indices), frozen(indptr.astype(indices.dtype, copy=False)))
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.n
+    def __reduce__(self) -> tuple[type[Rows], tuple[Any]]:
+        return Rows, (self.source,)
 
     @property
     def row_bytes(self) -> int:
@@ -148,18 +150,17 @@ class Rows:
 
 def as_rows(X: Any) -> Rows:
     """Return rows of whatever holds them: arrays, sparse matrices, data frames."""
-    if sp.issparse(X):
-        rows = Rows(sp.csr_array(X))
-        rows.survey()
-        return rows
-    return Rows(np.asarray(X))
+    rows = Rows(check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=0))
+    rows.survey()
+    return rows
 
 
 class Store:
-    """Rows gathered bit by bit. Chunks double in size, so that n additions cost n·log n copies."""
+    """Rows of d features, gathered bit by bit. Chunks double in size, so that n additions cost n·log n copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, d: int) -> None:
         self._chunks: list[Rows] = []
+        self._d = d
 
     @property
     def n(self) -> int:
@@ -178,7 +179,7 @@ class Store:
         """Return all of them as one."""
         if len(self._chunks) > 1:
             self._chunks = [_stacked(self._chunks)]
-        return self._chunks[0]
+        return self._chunks[0] if self._chunks else Rows(np.empty((0, self._d)))
 
 
 def _stacked(chunks: list[Rows]) -> Rows:

@@ -65,7 +65,7 @@ class Pocket:
     def __init__(self, run: Run, problem: Problem) -> None:
         self._now = Flat(run.last.K, run.last.d, problem.rows.sparse, run.ledger.start)
         self.best = self._now.weights()
-        self.fewest = run.training_mistakes(problem, self._now)
+        self.fewest = run.training_mistakes(problem, self._now, decided=True)
         self._tried = 0
         self._since = 0
         run.ledger.kept = 0
@@ -78,6 +78,7 @@ class Pocket:
         longest = np.argsort(-lasted, kind="stable")[:TRIED_PER_PASS]
         self._try(run, problem, numbers[longest[lasted[longest] > 0.0]])
         self._since = len(run.ledger)
+        run.used = self.best
 
     def _try(self, run: Run, problem: Problem, chosen: Ints) -> None:
         """Build the weights after each chosen number of mistakes, in one replay, and count their training mistakes."""
@@ -85,7 +86,7 @@ class Pocket:
         for k in np.sort(chosen).tolist():
             ledger.replay_into(self._now, problem.rows, ledger.example, slice(at, k))
             at = k
-            mistakes = run.training_mistakes(problem, self._now)
+            mistakes = run.training_mistakes(problem, self._now, decided=True)
             if mistakes < self.fewest:
                 found[k] = mistakes, self._now.weights()
             self._tried = k
@@ -95,7 +96,7 @@ class Pocket:
                 self.fewest, self.best = found[k]
                 ledger.kept = k
 
-    def finish(self, run: Run, problem: Problem) -> None:
+    def after_training(self, run: Run, problem: Problem) -> None:
         """Try the last weights too, however short they lasted."""
         if self._tried != len(run.ledger):
             self._try(run, problem, np.asarray([len(run.ledger)]))

@@ -14,7 +14,7 @@ from separatrix.labels import Codes, with_newcomer
 from separatrix.ledger import Ledger
 from separatrix.orders import Visits, visits
 from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.rules import tie_code
+from separatrix.rules import TIE_IS_FIRST, TIE_IS_PLUS, tie_code
 from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
 PASS_CAP = 10_000
@@ -41,6 +41,17 @@ class Problem(NamedTuple):
         return Problem(self.rows.take(which), frozen(self.codes[which]), weight)
 
 
+class Snapshot(NamedTuple):
+    """How things were after a pass."""
+
+    passes: int
+    steps: int
+    mistakes: int
+    kept: int | None
+    last: Weights
+    late: Weights
+
+
 class Run:
     """The state of one training: its weights, its clock and its ledger."""
 
@@ -54,9 +65,11 @@ class Run:
         multi_class: str,
         average: bool,
         scored: bool,
+        keeps_rows: bool = False,
         start: Weights | None = None,
     ) -> None:
         self.bias, self.tie, self.multi_class, self.average = bias, tie, multi_class, average
+        self.keeps_rows = keeps_rows
         K = n_outputs(len(classes))
         self.last = Flat(K, n_features, False, start)
         self.late = Flat(K, n_features if average else 0, False)
@@ -103,10 +116,13 @@ class Run:
             self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
         return self.used
 
-    def restore(self, last: Weights, late: Weights) -> None:
-        """Go back to other weights."""
-        self.last.load(last)
-        self.late.load(late)
+    def restore(self, then: Snapshot) -> None:
+        """Go back to how things were after an earlier pass."""
+        self.steps_dropped = self.ledger.steps - then.steps
+        self.ledger.cut_to(then.passes, then.steps, then.mistakes)
+        self.ledger.kept = then.kept
+        self.last.load(then.last)
+        self.late.load(then.late)
         self.used = None
 
     def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
@@ -152,15 +168,21 @@ class Run:
             self._out = tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
         return self._out
 
-    def training_mistakes(self, problem: Problem, flat: Flat) -> float:
-        """Return the weight of the examples that some weights get wrong, correcting nothing."""
+    def training_mistakes(self, problem: Problem, flat: Flat, *, decided: bool = False) -> float:
+        """Return the weight of the examples that some weights get wrong, correcting nothing.
+
+        With `decided`, one-vs-rest outputs count as they decide, the highest one for all, not each for itself.
+        """
         total = 0.0
+        joint, tie = self.joint or (decided and flat.K > 1), self.ledger.tie
+        if decided and flat.K > 1 and tie == TIE_IS_PLUS:
+            tie = TIE_IS_FIRST
         flat.lay(problem.rows.sparse)
         for begin, end, rows, at in problem.rows.blocks():
             here = problem if at == begin else problem.taken(np.arange(begin, end))
             total += passes.count_mistakes(
                 *(rows.parts, rows.d, here.codes, here.weight, at, at + end - begin),
-                *(flat.W, flat.b, np.empty(flat.K), self.joint, self.ledger.tie),
+                *(flat.W, flat.b, np.empty(flat.K), joint, tie),
             )
         return total
 
@@ -207,6 +229,9 @@ class Watcher(Protocol):
     def after_pass(self, run: Run, problem: Problem) -> None:
         """See the run as it is now."""
 
+    def after_training(self, run: Run, problem: Problem) -> None:
+        """See the run at its end, unless it went back to an earlier pass."""
+
 
 class Outcome(NamedTuple):
     """How training ended."""
@@ -235,7 +260,7 @@ def train(
     per_pass: list[int] = []
     scores: list[float] = []
     finder, cycle, converged = CycleFinder(), None, False
-    best: tuple[int, int, int, Weights, Weights, int | None] | None = None
+    best: Snapshot | None = None
     limit = PASS_CAP if max_iter is None else max_iter
     while len(per_pass) < limit and not converged:
         number = len(per_pass)
@@ -253,22 +278,23 @@ def train(
         if held_out_score is not None:
             scores.append(held_out_score())
             if patience is not None:
-                if best is None or scores[-1] > scores[best[0] - 1]:
-                    best = (len(scores), ledger.steps, len(ledger), run.last.weights(), run.late.weights(), ledger.kept)
-                elif len(scores) - best[0] >= patience:
+                if best is None or scores[-1] > scores[best.passes - 1]:
+                    both = run.last.weights(), run.late.weights()
+                    best = Snapshot(len(scores), ledger.steps, len(ledger), ledger.kept, *both)
+                elif len(scores) - best.passes >= patience:
                     progress(per_pass[-1], scores[-1])
                     break
         progress(per_pass[-1], scores[-1] if scores else None)
-    if best is not None and best[0] < len(scores):
-        chosen, steps, mistakes, last, late, kept = best
-        run.steps_dropped = ledger.steps - steps
-        ledger.cut_to(chosen, steps, mistakes)
-        run.restore(last, late)
-        ledger.kept = kept
+    if best is not None and best.passes < len(scores):
+        run.restore(best)
+    elif watcher is not None and patience is None:
+        watcher.after_training(run, problem)
+    if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
+        raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
     if max_iter is None and not converged and cycle is None and (patience is None or len(scores) == limit):
         warnings.warn(
             f"{PASS_CAP:,} passes did not separate the data. Either no linear boundary does, or its margin is so small that "
-            "the perceptron needs longer; the weights are those of the last pass. Set max_iter to stop earlier or later.",
+            "the perceptron needs longer. Set max_iter to stop earlier or later.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -130,7 +130,10 @@ def replay(rows, d, example, up, down, correction, scale, W, b, K, bias):
 
 @kernel
 def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie):
-    """Return the weight of the examples begin…end that W, b gets wrong, correcting nothing."""
+    """Return the weight of the examples begin…end that W, b gets wrong, correcting nothing.
+
+    With `joint`, an example is wrong when another class beats its own; without, when any of the K outputs errs on it.
+    """
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(scores.size)
     total = 0.0
@@ -153,26 +156,21 @@ def tie_wins(up, down, tie):
         return False
     if up == NOBODY or down == NOBODY:
         return (up != NOBODY) == (tie == TIE_IS_PLUS)
-    return up == 1 if tie == TIE_IS_PLUS else up < down
+    return up > down if tie == TIE_IS_PLUS else up < down
 
 
 @kernel
-def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores, bias, tie):
+def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores, bias, tie, whole, memo):
     """Replay mistakes, checking each before it is corrected; return how many in a row really were mistakes.
 
     The class raised must be the label (one-vs-rest: or the class lowered must not be it), and its lead over the class
     lowered must not be a win: exactly, while everything is an integer below 2⁵³; else up to the rounding of d
-    products, 4ε·d·‖w‖·‖x‖ with ‖w‖ ≤ Σ c‖x‖.
+    products, 4ε·d·‖w‖·‖x‖ with ‖w‖ ≤ Σ c‖x‖. memo holds that ‖w‖, and whether all was whole so far. With `whole`, all
+    classes were known throughout, and the class lowered must be the one that the rule names.
     """
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(scores.size)
-    length = 0.0
-    for j in range(np.uint64(W.size)):
-        length += W[j] * W[j]
-    for k in range(K):
-        length += b[k] * b[k]
-    length = np.sqrt(length)
-    exact = length == 0.0
+    length, exact = memo[ZERO], memo[ONE] == 1.0
     for m in range(np.uint64(example.size)):
         i = np.uint64(example[m])
         c = correction[m] if correction.size > 0 else 1.0
@@ -200,12 +198,16 @@ def audit(rows, d, codes, example, up, down, correction, recorded, W, b, scores,
             lead = s
             if up[m] == NOBODY:
                 s = -s
-        if lead > slack or (exact and lead == 0.0 and tie_wins(up[m], down[m], tie)):
+        if not lead <= slack or (exact and lead == 0.0 and tie_wins(up[m], down[m], tie)):
             return m
+        if exact and whole and up[m] != NOBODY and down[m] != NOBODY and K > ONE:
+            if rival_of(np.uint64(up[m]), scores, K, tie) != np.uint64(down[m]):
+                return m
         if recorded.size > 0 and abs(s - recorded[m]) > slack:
             return m
         apply(data, indices, indptr, i, d, W, b, K, up[m], down[m], c, bias)
         length += 2.0 * c * norm
+    memo[ZERO], memo[ONE] = length, 1.0 if exact else 0.0
     return np.uint64(example.size)
 
 

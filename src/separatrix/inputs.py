@@ -1,0 +1,67 @@
+"""What a learner is given beside X and y: weights, declared classes, held-out examples; each checked, with a clear error."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.labels import Codes, encode, plain, with_newcomer
+from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows
+from separatrix.rules import tie_code
+from separatrix.training import Run
+
+
+class HeldOut(NamedTuple):
+    """Examples kept out of training: some rows (none named: all) and their classes."""
+
+    rows: Rows
+    which: Ints
+    codes: Codes
+
+    def examples(self) -> Rows:
+        """Return the rows themselves."""
+        return self.rows.take(self.which) if self.which.size else self.rows
+
+
+def example_weight(sample_weight: Any, n: int) -> Floats:
+    """Return the weight of each of n examples, or an empty array where all are 1; raise for what cannot be a weight."""
+    if sample_weight is None:
+        return NO_WEIGHT
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {n} examples: it must be ({n},)")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if wrong.size:
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}: a weight must be finite, and negative values have no meaning"
+        )
+    return weight
+
+
+def declared_classes(classes: Any) -> Array:
+    """Return the classes given to `partial_fit`, sorted."""
+    given = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"classes must be a list of one label or more, got {classes!r}")
+    return encode(plain(given))[0]
+
+
+def name_text_column(X: Any) -> None:
+    """Raise for the first column of a data frame that holds text; a message without its name helps nobody."""
+    for name in getattr(X, "columns", ()) if not hasattr(X, "num_rows") else ():
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            shown = np.asarray(X[name])[0]
+            raise ValueError(f"column {name!r} holds {shown!r}, which is no number: encode or drop it first") from None
+
+
+def check_newcomers(run: Run, labels: list[Any]) -> None:
+    """Raise before anything is learned if the run could not take these classes one after the other."""
+    classes = run.classes
+    for label in labels:
+        classes, _ = with_newcomer(classes, label)
+    tie_code(run.tie, len(classes), run.multi_class)
