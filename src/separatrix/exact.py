@@ -76,13 +76,13 @@ class Examples:
         """Return the sign of ⟨w,a⟩ − threshold by row: one for two classes, one a rival for more (0 at the own class)."""
         parts = [number.denominator for vector in direction for number in vector]
         scale = lcm(threshold.denominator, *set(parts))
-        W = [[int(number * scale) for number in vector] for vector in direction]
-        c = int(threshold * scale)
+        W = [_cleared(vector, scale) for vector in direction]
+        (c,) = _cleared([threshold], scale)
         top = 1 << max(
             1, max((abs(number).bit_length() for vector in W for number in vector), default=1), abs(c).bit_length()
         )
         floats = np.array([[number / top for number in vector] for vector in W])
-        coef = np.ascontiguousarray(floats[:, : self.d].T)
+        coef = np.ascontiguousarray(floats[0, : self.d] if self.K == 2 else floats[:, : self.d].T)
         intercept = floats[:, self.d] if self.bias else np.zeros(len(W))
         size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1)))) + _TINY
         limit = c / top
@@ -90,7 +90,7 @@ class Examples:
         for begin, end, block in self.blocks():
             codes = self.codes[begin:end]
             with np.errstate(all="ignore"):
-                scores = np.asarray(block @ coef) + intercept
+                scores = np.asarray(block @ coef).reshape(end - begin, -1) + intercept
                 error = 2.02 * (self.m + 8) * _UNIT * (self.norms[begin:end] + _TINY)[:, None] * size + _TINY
                 if self.K == 2:
                     leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
@@ -151,23 +151,22 @@ class Examples:
         """Return some rows x̃ as Python integers, and the denominator that was cleared from each column."""
         taken = self.X[list(which)]
         taken = taken.toarray() if sp.issparse(taken) else taken
-        whole, scales = np.empty((len(which), self.m), object), [1] * self.m
-        for j in range(self.d):
-            column = taken[:, j]
-            if column.dtype.kind in "iub" or ((np.abs(column) < 2.0**53).all() and (column == np.floor(column)).all()):
-                whole[:, j] = column.astype(np.int64).tolist() if column.dtype.kind != "u" else column.tolist()
-            else:
-                ratios = [Fraction(value) for value in column.tolist()]
-                scales[j] = max(ratio.denominator for ratio in ratios)
-                whole[:, j] = [ratio.numerator * (scales[j] // ratio.denominator) for ratio in ratios]
-        if self.bias:
-            whole[:, self.d] = 1
+        whole, scales = np.ones((len(which), self.m), object), [1] * self.m
+        if taken.dtype.kind in "iub":
+            whole[:, : self.d] = taken.astype(object) + 0
+            return whole, scales
+        mantissas, exponents = np.frexp(taken.astype(np.float64))
+        exponents = np.where(mantissas != 0, exponents - 53, 1024)
+        lowest = np.minimum(exponents.min(axis=0), 0)
+        raised = np.where(mantissas != 0, exponents - lowest, 0)
+        whole[:, : self.d] = (mantissas * 2.0**53).astype(np.int64).astype(object) << raised.astype(object)
+        scales[: self.d] = [1 << -int(exponent) for exponent in lowest]
         return whole, scales
 
     def combination(self, witness: Witness) -> dict[tuple[int, int], Fraction]:
         """Return the nonzero numbers of Σλa by (block, column); two classes share block 0."""
         scale = lcm(1, *(weight.denominator for weight in witness.weights))
-        weights = np.array([int(weight * scale) for weight in witness.weights], object)
+        weights = np.array(_cleared(witness.weights, scale), object)
         rows, cleared = self.whole_rows(witness.rows)
         own, rivals = self.codes[list(witness.rows)], np.array(witness.rivals)
         total: dict[tuple[int, int], Fraction] = {}
@@ -254,6 +253,8 @@ def _verdict(proof: Proof, examples: Examples) -> str | None:
     if proof.verdict == "separable":
         if proof.direction is None or proof.witness is not None:
             return "a separable verdict needs a separator, and no witness"
+        if proof.margin is not None and proof.direction == proof.margin.direction:
+            return None  # its leads are compared with a positive number below
         return None if _all_positive(examples, proof.direction) else "the separator does not separate"
     if proof.verdict not in ("touching", "inseparable"):
         return f"{proof.verdict!r} is not a verdict that can be proven"
@@ -283,8 +284,8 @@ def _own(examples: Examples) -> NDArray[np.bool_]:
     return np.asarray(np.arange(examples.K)[None, :] == examples.codes[:, None])
 
 
-def _all_positive(examples: Examples, direction: Direction, threshold: Fraction = Fraction(0)) -> bool:
-    return bool(((examples.signs(direction, threshold) > 0) | _own(examples)).all())
+def _all_positive(examples: Examples, direction: Direction) -> bool:
+    return bool(((examples.signs(direction, Fraction(0)) > 0) | _own(examples)).all())
 
 
 def _separation(proof: Proof, examples: Examples) -> str | None:
@@ -315,31 +316,24 @@ def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
         if single.signs((equation,), Fraction(0)).any():
             return "an equation does not hold for every row"
     blocks = 1 if proof.n_classes == 2 else proof.n_classes - 1
-    equations = [{j: value for j, value in enumerate(equation) if value} for equation in proof.equations]
-    if _rank(equations, examples.m) < len(proof.equations):
+    scales = [lcm(1, *(number.denominator for number in equation)) for equation in proof.equations]
+    table = [_cleared(equation, scale) for equation, scale in zip(proof.equations, scales, strict=True)]
+    if proof.equations and _rank(np.array(table, object)) < len(proof.equations):
         return "the equations are not independent"
-    vectors: list[dict[int, Fraction]] = []
-    for i, rival in zip(spanning.rows, spanning.rivals, strict=True):
-        own, row = int(examples.codes[i]), examples.row(i)
-        vector: dict[int, Fraction] = {}
-        for block, sign in ((own, 1), (rival, -1)):
-            if proof.n_classes == 2:
-                vector = row
-            elif block > 0:
-                vector.update({(block - 1) * examples.m + j: sign * value for j, value in row.items()})
-        vectors.append(vector)
-    if _rank(vectors, blocks * examples.m) + blocks * len(proof.equations) < blocks * examples.m:
+    rows, _ = examples.whole_rows(spanning.rows)
+    if proof.n_classes > 2:
+        own, rivals = examples.codes[list(spanning.rows)][:, None], np.array(spanning.rivals)[:, None]
+        signs = [((own == block).astype(object) + 0) - ((rivals == block) + 0) for block in range(1, proof.n_classes)]
+        rows = np.concatenate([sign * rows for sign in signs], axis=1)
+    if _rank(rows) + blocks * len(proof.equations) < blocks * examples.m:
         return "the spanning witness does not span all rows"
     return None
 
 
-def _rank(vectors: Sequence[dict[int, Fraction]], width: int) -> int:
+def _rank(whole: NDArray[Any]) -> int:
     """Return the rank modulo a prime, which is never above the true one."""
-    table = np.zeros((len(vectors), width), np.int64)
-    for t, vector in enumerate(vectors):
-        scale = lcm(1, *(value.denominator for value in vector.values()))
-        for j, value in vector.items():
-            table[t, j] = int(value * scale) % _PRIME
+    table = (whole % _PRIME).astype(np.int64)
+    width = table.shape[1]
     rank = 0
     for j in range(width):
         found = np.flatnonzero(table[rank:, j])
@@ -375,7 +369,13 @@ def _numbers(proof: Proof, examples: Examples) -> str | None:
 
 
 def _square(direction: Direction, width: int) -> Fraction:
-    return sum((number * number for vector in direction for number in vector[:width]), Fraction(0))
+    scale = lcm(1, *(number.denominator for vector in direction for number in vector))
+    return Fraction(sum(whole * whole for vector in direction for whole in _cleared(vector[:width], scale)), scale * scale)
+
+
+def _cleared(numbers: Iterable[Fraction], scale: int) -> list[int]:
+    """Return numbers × scale, for a scale that every denominator divides."""
+    return [number.numerator * (scale // number.denominator) for number in numbers]
 
 
 def _margin(part: MarginProof, examples: Examples, penalised: bool) -> str | None:

@@ -23,9 +23,6 @@ def nearest(Z: Floats) -> Floats | None:
     E[dim] = 1.0
     target = np.zeros(dim + 1)
     target[dim] = 1.0
-    if k < dim // 2:
-        Q, E = np.linalg.qr(E)
-        target = Q.T @ target
     try:
         u, _ = nnls(E, target, maxiter=10 * (k + dim))
     except (RuntimeError, np.linalg.LinAlgError):

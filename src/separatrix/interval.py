@@ -25,7 +25,7 @@ from separatrix.search import check_time
 
 _GOAL = 1e-9
 _ENOUGH = 1e-7
-_SMALL = 4000
+_SMALL = 300
 _BITS = 50
 
 
@@ -109,13 +109,15 @@ class Hull:
         return self.balanced(solved, which) if (solved > 0).all() else None
 
 
-def interval(pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penalised: bool = True) -> MarginProof:
-    """Return the proven interval of the margin, as narrow as it gets; w is some separator."""
+def interval(
+    pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penalised: bool = True, near: Ints | None = None
+) -> MarginProof:
+    """Return the proven interval of the margin, as narrow as it gets; w is some separator, `near` pairs to begin with."""
     hull = Hull(pairs, penalised)
     leads, w = hull.leads(w)
     best_w, lower = w, float(leads.min()) / float(np.linalg.norm(w[: hull.width]))
     best, upper = (np.empty(0, np.int64), np.empty(0)), np.inf
-    work = _opening(hull, leads)
+    work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
     most = max(200, pairs.m)
     for _ in range(100):
         Z = hull.vectors(work)
@@ -149,13 +151,13 @@ def interval(pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penali
     return _rounded(hull, best_w, best[0], best[1])
 
 
-def _opening(hull: Hull, leads: Floats) -> Ints:
+def _opening(hull: Hull, leads: Floats, most: int) -> Ints:
     """Return the pairs closest to a separator, of every class."""
     chosen = []
     rows_leads = leads if hull.pairs.K == 2 else leads.reshape(-1, hull.pairs.K).min(axis=1)
     for k in range(hull.pairs.K):
         members = np.flatnonzero(hull.pairs.codes == k)
-        chosen.append(members[np.argsort(rows_leads[members])[: max(20, 100 // hull.pairs.K)]])
+        chosen.append(members[np.argsort(rows_leads[members])[: max(5, most // hull.pairs.K)]])
     rows = np.concatenate(chosen)
     if hull.pairs.K == 2:
         return np.sort(rows)
@@ -183,11 +185,9 @@ def _proof(hull: Hull, w: list[Fraction], which: Ints, weights: list[Fraction]) 
     total = sum(weights, Fraction(0))
     scale = lcm(1, *(weight.denominator for weight in weights))
     combined = np.array([int(weight * scale) for weight in weights], object) @ table
-    square = sum(
-        (Fraction(int(v) ** 2, 1 << (2 * s)) for v, s in zip(combined[: hull.width], shifts, strict=False)), Fraction(0)
-    )
+    square = squared([Fraction(int(v), 1 << s) for v, s in zip(combined[: hull.width], shifts, strict=False)])
     least = least_lead(pairs, w)
-    norm = sum((value * value for value in w[: hull.width]), Fraction(0))
+    norm = squared(w[: hull.width])
     return MarginProof(
         pairs.direction(w),
         least,
@@ -195,6 +195,12 @@ def _proof(hull: Hull, w: list[Fraction], which: Ints, weights: list[Fraction]) 
         root_below(least * least / norm) if least > 0 else 0.0,
         root_above(square / (total * scale) ** 2),
     )
+
+
+def squared(numbers: list[Fraction]) -> Fraction:
+    """Return the sum of the squares."""
+    scale = lcm(1, *(number.denominator for number in numbers))
+    return Fraction(sum((number.numerator * (scale // number.denominator)) ** 2 for number in numbers), scale * scale)
 
 
 def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
@@ -246,14 +252,14 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
 
 def _shortened(hull: Hull, found: MarginProof, w: list[Fraction]) -> MarginProof:
     """Return the same proof with w in float64, which can be used as it is, where that is as good to twelve digits."""
-    if all(Fraction(float(number)) == number for vector in found.direction for number in vector):
+    if all(abs(number) < 1 << 53 for vector in found.direction for number in vector):
         return found
     top = max(abs(value) for value in w)
     short = [Fraction(float(value / top)) for value in w]
     least = least_lead(hull.pairs, short)
     if least <= 0:
         return found
-    lower = root_below(least * least / sum((value * value for value in short[: hull.width]), Fraction(0)))
+    lower = root_below(least * least / squared(short[: hull.width]))
     if lower < found.lower * (1 - 1e-12):
         return found
     return replace(found, direction=hull.pairs.direction(short), least=least, lower=lower)

@@ -107,21 +107,26 @@ class Pairs:
         scales: Floats = np.tile(2.0**exponents, self.blocks)
         return scales
 
+    def _is_whole(self, which: Ints) -> bool:
+        for begin in range(0, len(which), 1000):
+            taken = self.rows.source[which[begin : begin + 1000]]
+            values = taken.data if sp.issparse(taken) else np.asarray(taken)
+            if not (values == np.floor(values)).all():
+                return False
+        return True
+
     @cached_property
     def radius_squared(self) -> Fraction:
         """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
         squares = np.empty(self.rows.n)
-        whole = True
         for begin, end, _, _ in self.rows.blocks():
-            block = self.rows.source[begin:end].astype(np.float64)
-            values = block.data if sp.issparse(block) else block
-            whole = whole and bool((values == np.floor(values)).all())
+            block = self.rows.source[begin:end].astype(np.float64, copy=False)
             summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
             squares[begin:end] = np.asarray(summed).reshape(-1)
         top = float(squares.max())
-        if whole and top < 2.0**50:
-            return Fraction(int(top) + self.bias)
         close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
+        if top < 2.0**50 and self._is_whole(close):
+            return Fraction(int(top) + self.bias)
         if close.size <= 64:
             exact, shifts = whole_columns(self._taken(close))
             scales = [Fraction(1, 1 << (2 * shift)) for shift in shifts]

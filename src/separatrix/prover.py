@@ -15,7 +15,7 @@ import numpy as np
 
 from separatrix.exact import Examples, fault
 from separatrix.faces import Face, climb, equations, is_pair, lifted
-from separatrix.interval import interval, primitive
+from separatrix.interval import interval, primitive, squared
 from separatrix.linear import Perceptron
 from separatrix.pairs import Pairs
 from separatrix.proof import Proof, Witness
@@ -25,6 +25,8 @@ from separatrix.search import Failures, Field, decide
 from separatrix.simplex import TimeUp
 
 _PASSES = 30
+_JOINT_PASSES = 200
+"""More classes make the hull's dimension so large that many passes cost less than one look at it."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
@@ -78,7 +80,7 @@ def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
     """Return the separator of a clean pass, or the pairs on which the perceptron erred last."""
-    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_PASSES, random_state=0)
+    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_PASSES if pairs.K == 2 else _JOINT_PASSES, random_state=0)
     learner.fit(pairs.rows.source, pairs.codes)
     W = np.concatenate([learner.coef_, learner.intercept_[:, None]], axis=1) if pairs.bias else learner.coef_
     w = np.ascontiguousarray(W).reshape(-1)
@@ -99,13 +101,15 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
     if not isinstance(w, np.ndarray):
-        w = _as_floats(pairs, w)
+        w = _as_floats(w)
     margin = interval(pairs, w, deadline, exact)
     geometric = None
+    best = _as_floats([number for vector in margin.direction for number in vector])
     if pairs.K == 2:
-        geometric = interval(pairs, w, deadline, exact, penalised=False) if pairs.bias else margin
+        near = np.array(margin.weights.rows, np.int64)
+        geometric = interval(pairs, best, deadline, exact, penalised=False, near=near) if pairs.bias else margin
     factor = 1 if pairs.K == 2 else 2
-    square = sum((number * number for vector in margin.direction for number in vector), Fraction(0))
+    square = squared([number for vector in margin.direction for number in vector])
     return replace(
         blank,
         verdict="separable",
@@ -117,7 +121,7 @@ def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool 
     )
 
 
-def _as_floats(pairs: Pairs, w: list[Fraction]) -> Floats:
+def _as_floats(w: list[Fraction]) -> Floats:
     top = max(abs(value) for value in w)
     return np.array([float(value / top) for value in w])
 

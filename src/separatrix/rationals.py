@@ -28,20 +28,14 @@ def whole_columns(table: NDArray[Any]) -> tuple[Whole, list[int]]:
     """Return the numbers of a float or integer table as Python integers, column j multiplied by 2^shifts[j]."""
     if table.dtype.kind in "iub":
         return table.astype(object), [0] * table.shape[1]
-    table = table.astype(np.float64)
-    out = np.empty(table.shape, object)
-    shifts: list[int] = []
-    for j in range(table.shape[1]):
-        column = table[:, j]
-        if (column == np.floor(column)).all() and (np.abs(column) < 2.0**62).all():
-            out[:, j] = column.astype(np.int64).astype(object)
-            shifts.append(0)
-            continue
-        ratios = [value.as_integer_ratio() for value in column.tolist()]
-        scale = max(bottom for _, bottom in ratios)
-        out[:, j] = [top * (scale // bottom) for top, bottom in ratios]
-        shifts.append(scale.bit_length() - 1)
-    return out, shifts
+    mantissa, exponent = np.frexp(table.astype(np.float64))
+    odd = (mantissa * 2.0**53).astype(np.int64)
+    zeros = np.frexp((odd & -odd).astype(np.float64))[1] - 1
+    lowest = np.where(odd != 0, exponent - 53 + zeros, 0)
+    shifts = np.maximum(-lowest.min(axis=0, initial=0), 0)
+    left = np.where(odd != 0, lowest + shifts, 0)
+    whole = np.where(odd != 0, odd >> np.maximum(zeros, 0), 0).astype(object) << left.astype(object)
+    return whole, shifts.tolist()
 
 
 def residues(M: Whole) -> NDArray[np.uint64]:
