@@ -44,7 +44,11 @@ def test_l1_8_is_separable_only_by_touching():
 
 def test_l1_8_with_a_bias_is_separable():
     certificate = lecture("L1.8", bias=True)
-    assert (certificate.verdict, certificate.separation, certificate.geometric_margin) == ("separable", "complete", (0.5, 0.5))
+    assert (certificate.verdict, certificate.separation, certificate.geometric_margin) == (
+        "separable",
+        "complete",
+        (0.5, 0.5),
+    )
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -145,7 +149,9 @@ def corruptions(proof, X, random):
     if proof.margin is not None:
         yield replace(proof, direction=tuple(tuple(-v for v in vector) for vector in proof.direction))
         yield replace(proof, mistake_bound=proof.mistake_bound - 1)
-        yield replace(proof, margin=replace(proof.margin, lower=proof.margin.lower * 1.001, upper=proof.margin.upper * 1.002))
+        yield replace(
+            proof, margin=replace(proof.margin, lower=proof.margin.lower * 1.001, upper=proof.margin.upper * 1.002)
+        )
         yield replace(proof, margin=replace(proof.margin, upper=proof.margin.upper * 0.999, lower=0.0))
         yield replace(proof, margin=replace(proof.margin, least=proof.margin.least * 2))
         yield replace(proof, margin=None)
@@ -164,7 +170,11 @@ def test_sparse_is_certified_like_dense(problem):
     X, y, _, bias = problem
     certificate = certified(sp.csr_matrix(X.astype(float)), y, fit_intercept=bias)
     dense = certify(X, y, fit_intercept=bias)
-    assert (certificate.verdict, certificate.separation, certificate.margin) == (dense.verdict, dense.separation, dense.margin)
+    assert (certificate.verdict, certificate.separation, certificate.margin) == (
+        dense.verdict,
+        dense.separation,
+        dense.margin,
+    )
     assert certificate.verify(X, y)
 
 
