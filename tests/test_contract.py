@@ -32,11 +32,13 @@ IRIS = load_iris(as_frame=True)
 def test_public_names_are_pinned():
     assert separatrix.__all__ == [
         "AveragedPerceptron",
+        "Certificate",
         "Ledger",
         "Perceptron",
         "PocketPerceptron",
         "VotedPerceptron",
         "__version__",
+        "certify",
     ]
     assert [estimator.__name__ for estimator in ESTIMATORS] == [
         "AveragedPerceptron",

@@ -5,6 +5,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from separatrix.certificate import Certificate as Certificate
+    from separatrix.certificate import certify as certify
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import Perceptron as Perceptron
@@ -15,13 +17,24 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AveragedPerceptron": "linear",
+    "Certificate": "certificate",
     "Ledger": "ledger",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
     "VotedPerceptron": "linear",
+    "certify": "certificate",
 }
 
-__all__ = ["AveragedPerceptron", "Ledger", "Perceptron", "PocketPerceptron", "VotedPerceptron", "__version__"]
+__all__ = [
+    "AveragedPerceptron",
+    "Certificate",
+    "Ledger",
+    "Perceptron",
+    "PocketPerceptron",
+    "VotedPerceptron",
+    "__version__",
+    "certify",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """The command line: one file a verb. Heavy imports wait until a verb runs, so that `--help` is quick."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+
+Data = Annotated[
+    str, typer.Argument(help="A CSV file, or a built-in name: iris, wine, digits, breast_cancer, lecture:L4.1 …")
+]
+Label = Annotated[str | None, typer.Option(help="The label's column, by name or number from 0; the last one if not given.")]
+Positive = Annotated[str | None, typer.Option(help="This class against all the others.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -35,3 +43,34 @@ def demo() -> None:
     from separatrix.cli.demo import show
 
     show()
+
+
+@app.command()
+def certify(
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+    bias: Annotated[
+        bool | None, typer.Option("--bias/--no-bias", help="Allow a bias. Default: yes, except for the lectures' examples.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Also write the certificate to this file.")] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to stay undecided.")] = None,
+) -> None:
+    """Prove whether a linear classifier can get every example right. Exit: 0 separable, 1 not, 2 bad input, 3 undecided."""
+    from separatrix.cli.certify import run
+
+    raise typer.Exit(run(data, label, positive, bias, as_json, output, time_limit))
+
+
+@app.command()
+def check(
+    certificate: Annotated[Path, typer.Argument(help="A certificate written by `separatrix certify -o`.")],
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+) -> None:
+    """Check a certificate against the data, exactly. Exit: 0 it holds, 1 it does not, 2 bad input."""
+    from separatrix.cli.check import run
+
+    raise typer.Exit(run(certificate, data, label, positive))

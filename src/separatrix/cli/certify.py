@@ -1,0 +1,60 @@
+"""`separatrix certify`: a proven answer to whether a linear classifier can get the examples right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from separatrix.certificate import Certificate
+from separatrix.certificate import certify as prove
+from separatrix.data.sources import BadInput, Source, read_source
+from separatrix.statement import lines
+
+STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
+
+
+def run(
+    data: str,
+    label: str | None,
+    positive: str | None,
+    bias: bool | None,
+    as_json: bool,
+    output: Path | None,
+    time_limit: float | None,
+) -> int:
+    """Certify, print, write, and return the exit status."""
+    try:
+        source = read_source(data, label, positive)
+        certificate = prove(source.X, source.y, fit_intercept=source.bias if bias is None else bias, time_limit=time_limit)
+        certificate.feature_names = None if source.feature_names is None else list(source.feature_names)
+        text = certificate.to_json(output)
+    except (BadInput, OSError) as problem:
+        typer.echo(f"separatrix certify: {problem}", err=True)
+        return 2
+    except ValueError as problem:
+        typer.echo(f"separatrix certify: {data}: {problem}", err=True)
+        return 2
+    if as_json:
+        typer.echo(text, nl=False)
+    else:
+        _show(source, certificate)
+        if output is not None:
+            options = (f" --label {label}" if label else "") + (f" --positive {positive}" if positive else "")
+            typer.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
+    return STATUS[certificate.verdict]
+
+
+def _show(source: Source, certificate: Certificate) -> None:
+    first, *rest = lines(certificate)
+    typer.echo(f"{source.name} is {first}")
+    for line in rest:
+        typer.echo(f"  {line}")
+    if certificate.witness is not None:
+        typer.echo("  the witness:")
+        for i, weight in list(zip(certificate.witness.rows, certificate.witness.weights, strict=True))[:10]:
+            values = ", ".join(f"{value:g}" for value in source.X[i][:8].tolist())
+            more = ", …" if source.X.shape[1] > 8 else ""
+            typer.echo(f"    row {i}: ({values}{more}) → {source.y[i]}, weight {float(weight):.6g}")
+        if len(certificate.witness) > 10:
+            typer.echo(f"    … {len(certificate.witness)} rows in all")

@@ -1,0 +1,67 @@
+"""Gauss–Jordan elimination modulo the prime p = 2³¹ − 1.
+
+    for each column j with a pivot:  row_r ← row_r / row_r[j];  row_i ← row_i − row_i[j]·row_r  for i ≠ r
+
+Residues stay below 2³¹, so that a product fits into 64 bits.
+"""
+
+import numpy as np
+
+from separatrix.kernels import kernel, part
+
+PRIME = (1 << 31) - 1
+_P = np.uint64(PRIME)
+
+
+@part
+def _inverse(value):
+    """Return value^(p−2) mod p, the inverse of value."""
+    result, power, e = np.uint64(1), value, np.uint64(PRIME - 2)
+    while e > np.uint64(0):
+        if e & np.uint64(1):
+            result = result * power % _P
+        power = power * power % _P
+        e >>= np.uint64(1)
+    return result
+
+
+@kernel
+def eliminate(M, width, upward, order, pivots):
+    """Bring the first `width` columns of M into echelon form (reduced, if `upward`); return the rank.
+
+    order[r] becomes the original row at place r, pivots[r] the column of its leading 1.
+    """
+    n, total = np.uint64(M.shape[0]), np.uint64(M.shape[1])
+    for i in range(n):
+        order[i] = i
+    rank = np.uint64(0)
+    for j in range(np.uint64(width)):
+        if rank == n:
+            break
+        found = n
+        for i in range(rank, n):
+            if M[i, j] != 0:
+                found = np.uint64(i)
+                break
+        if found == n:
+            continue
+        if found != rank:
+            kept = order[found]
+            order[found] = order[rank]
+            order[rank] = kept
+            for c in range(total):
+                swap = M[found, c]
+                M[found, c] = M[rank, c]
+                M[rank, c] = swap
+        factor = _inverse(M[rank, j])
+        for c in range(j, total):
+            M[rank, c] = M[rank, c] * factor % _P
+        first = np.uint64(0) if upward else rank + np.uint64(1)
+        for i in range(first, n):
+            if i != rank and M[i, j] != 0:
+                negative = _P - M[i, j]
+                for c in range(j, total):
+                    M[i, c] = (M[i, c] + negative * M[rank, c]) % _P
+        pivots[rank] = j
+        rank += np.uint64(1)
+    return rank

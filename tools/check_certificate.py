@@ -1,0 +1,149 @@
+"""Check a certificate of separability against a CSV: python check_certificate.py CERTIFICATE.json DATA.csv [--label COLUMN]
+
+Standard library only, exact arithmetic. A pair has the vector a: x̃ = (x, 1), or x without a bias, signed by its class; for
+K > 2 classes x̃ in the block of the row's own class, −x̃ in that of a rival. Whole numbers are read as they are, others as the
+float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
+  separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
+  inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
+  touching     the same on the pairs that a tie favours; and a w positive on the others, negative nowhere
+  quasi-complete: ⟨w,a⟩ ≥ 0 everywhere, not all 0;  overlap: λ > 0 and Σλa = 0 on rows that span all rows
+"""
+
+import argparse
+import csv
+import json
+import sys
+from contextlib import suppress
+from fractions import Fraction as Q
+from math import lcm
+
+
+def demand(holds, what):
+    if not holds:
+        raise ArithmeticError(what)
+
+
+def value(text):
+    for kind in (int, float):
+        with suppress(ValueError):
+            return Q(kind(text))
+    return text
+
+
+def whole(numbers):
+    scale = lcm(1, *(v.denominator for v in numbers))
+    return [v.numerator * (scale // v.denominator) for v in numbers], scale
+
+
+class Data:
+    def __init__(self, path, label, cert):
+        with open(path, newline="", encoding="utf-8") as file:
+            table = [row for row in csv.reader(file) if row]
+        column = table[0].index(label) if label in table[0] else int(label) % len(table[0])
+        titled = any(isinstance(value(v), str) for j, v in enumerate(table[0]) if j != column)
+        places = {value(str(c)): k for k, c in enumerate(cert["classes"])}
+        self.X, self.y, self.K, self.m = [], [], len(places), len(table[0]) - 1 + cert["bias"]
+        for line, row in list(enumerate(table, 1))[titled:]:
+            try:
+                demand(len(row) == len(table[0]), "another number of columns")
+                self.X.append(whole([Q(value(v)) for j, v in enumerate(row) if j != column] + [Q(1)] * cert["bias"]))
+                self.y.append(places[value(row[column])])
+            except (ValueError, ArithmeticError, KeyError) as problem:
+                raise OSError(f"{path}, line {line}: {problem!r}") from None
+        demand((len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"]), "it is about other data")
+
+    def leads(self, direction):
+        """Return (row, rival, ⟨w,a⟩) for every pair."""
+        demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
+        (flat, scale), found = whole([Q(v) for w in direction for v in w]), []
+        for i, (x, cleared) in enumerate(self.X):
+            parts = (flat[k : k + self.m] for k in range(0, len(flat), self.m))
+            scores = [0] * (self.K == 2) + [sum(a * b for a, b in zip(part, x) if b) for part in parts]
+            found += [(i, r, Q(scores[self.y[i]] - s, cleared * scale)) for r, s in enumerate(scores) if r != self.y[i]]
+        return found
+
+    def vector(self, i, rival):
+        x, own = self.X[i][0], self.y[i]
+        demand(rival != own and 0 <= rival < self.K, f"row {i} has no rival {rival}")
+        return [v * ((k == own) - (k == rival)) for k in ([1] if self.K == 2 else range(self.K)) for v in x]
+
+    def combination(self, part):
+        """Return Σλa and Σλ."""
+        weights, pairs = [Q(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
+        fine = len(set(pairs)) == len(weights) > 0 and min(weights) > 0 and all(0 <= i < len(self.X) for i, _ in pairs)
+        demand(fine, "weights must be positive, one a pair, on rows that are there")
+        lam, scale = whole([w / self.X[i][1] for w, (i, _) in zip(weights, pairs)])
+        columns = zip(*(self.vector(*pair) for pair in pairs))
+        return [Q(sum(a * b for a, b in zip(lam, column) if b), scale) for column in columns], sum(weights)
+
+    def margin(self, part, width):
+        least, square = Q(part["least"]), sum(Q(v) ** 2 for w in part["direction"] for v in w[:width])
+        demand(least > 0 and min(self.leads(part["direction"]), key=lambda p: p[2])[2] >= least, "a lead is below the least")
+        demand(0 <= part["lower"] and Q(part["lower"]) ** 2 * square <= least**2, "the lower margin is too high")
+        total, weight = self.combination(part["weights"])
+        demand(width == self.m or total[-1] == 0, "the weights of the geometric margin do not balance")
+        upper = Q(part["upper"]) * weight
+        demand(sum(v * v for v in total[: None if self.K > 2 else width]) <= upper**2, "the upper margin is too low")
+        return least**2 / square
+
+    def overlap(self, part, equations):
+        demand(not any(self.combination(part)[0]), "the spanning witness does not add up to 0")
+        equations = [whole([Q(v) for v in equation])[0] for equation in equations]
+        zero = not any(sum(a * b for a, b in zip(e, x, strict=True)) for e in equations for x, _ in self.X)
+        demand(zero and rank(equations) == len(equations), "an equation fails, or follows from the others")
+        spanned = rank([self.vector(*pair) for pair in zip(part["rows"], part["rivals"])])
+        demand(spanned >= (self.K - 1) * (self.m - len(equations)), "the spanning witness does not span all rows")
+
+
+def rank(rows, prime=2**61 - 1):
+    """Return the rank modulo a prime, which is never above the true one."""
+    rows, found = [[v % prime for v in row] for row in rows], 0
+    while rows:
+        pivot = rows.pop()
+        j = next((j for j, v in enumerate(pivot) if v), None)
+        if j is not None:
+            found, inverse = found + 1, pow(pivot[j], -1, prime)
+            rows = [[(a - r[j] * inverse * b) % prime for a, b in zip(r, pivot)] if r[j] else r for r in rows]
+    return found
+
+
+def check(cert, data):
+    verdict, kind, ties, radius = cert["verdict"], cert["separation"], cert["ties"], Q(cert["radius_squared"])
+    top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
+    demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")
+    kinds = {"separable": ["complete"], "touching": ["quasi-complete"], "inseparable": [None, "quasi-complete", "overlap"]}
+    demand(kind in kinds.get(verdict, []), f"{verdict!r} with separation {kind!r} is not proven")
+    if verdict == "separable":
+        bound = radius * (1 if data.K == 2 else 2) // data.margin(cert["margin"], data.m)
+        demand(cert["direction"] == cert["margin"]["direction"] and cert["mistake_bound"] == bound, "not this w's bound")
+        return cert["geometric_margin"] and data.margin(cert["geometric_margin"], data.m - cert["bias"])
+    right = {"+1": lambda i, r: data.y[i] == 1, "-1": lambda i, r: data.y[i] == 0, "first": lambda i, r: r > data.y[i]}
+    demand(not any(data.combination(cert["witness"])[0]), "the witness does not add up to 0")
+    pairs = list(zip(cert["witness"]["rows"], cert["witness"]["rivals"]))
+    sided = [t for t in (("+1", "-1") if data.K == 2 else ("first",)) if all(right[t](*pair) for pair in pairs)]
+    demand((sided == [ties]) if verdict == "touching" else (ties is None and not sided), "the witness is on the wrong side")
+    leads = data.leads(cert["direction"]) if cert["direction"] else [(0, 0, -1)]
+    wrong = [lead for i, r, lead in leads if lead < 0 or (verdict == "touching" and lead == 0 and not right[ties](i, r))]
+    demand(kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or only zeros")
+    return data.overlap(cert["spanning"], cert["equations"]) if kind == "overlap" else None
+
+
+def answer(given):
+    try:
+        with open(given.certificate, encoding="utf-8") as file:
+            cert = json.load(file)
+        check(cert, Data(given.data, given.label, cert))
+    except ArithmeticError as problem:
+        return 1, f"NOT VALID: {problem}"
+    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
+        return 2, f"cannot be read: {problem!r}"
+    return 0, f"VALID: {cert['examples']} examples, {cert['verdict']}; separation: {cert['separation'] or 'not claimed'}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("certificate", None), ("data", None), ("--label", "-1")):
+        parser.add_argument(name, default=default)
+    status, message = answer(parser.parse_args())
+    print(message, file=sys.stderr if status == 2 else sys.stdout)
+    sys.exit(status)
