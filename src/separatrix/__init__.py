@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
+    from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import Perceptron as Perceptron
     from separatrix.linear import PocketPerceptron as PocketPerceptron
     from separatrix.linear import VotedPerceptron as VotedPerceptron
+    from separatrix.suspicion import suspects as suspects
 
 __version__ = "0.1.0"
 
@@ -23,6 +25,8 @@ _HOMES = {
     "PocketPerceptron": "linear",
     "VotedPerceptron": "linear",
     "certify": "certificate",
+    "fewest_mistakes": "fewest",
+    "suspects": "suspicion",
 }
 
 __all__ = [
@@ -34,6 +38,8 @@ __all__ = [
     "VotedPerceptron",
     "__version__",
     "certify",
+    "fewest_mistakes",
+    "suspects",
 ]
 
 

@@ -137,7 +137,7 @@ class Certificate:
 
     def fault(self, X: Any, y: Any) -> str | None:
         """Return what does not hold for these data, or None."""
-        rows, labels, _ = _read(X, y)
+        rows, labels, _ = read_examples(X, y)
         try:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError) as problem:
@@ -248,7 +248,7 @@ def certify(
         raise ValueError(f"exact must be 'auto', True or False, not {exact!r}")
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
-    rows, labels, names = _read(X, y)
+    rows, labels, names = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
         raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
@@ -256,7 +256,8 @@ def certify(
     return Certificate(proof, classes.tolist(), names)
 
 
-def _read(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
+def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
+    """Return rows that float64 holds exactly, labels and feature names; raise for what no proof could be about."""
     names = _get_feature_names(X)
     if y is None:
         raise ValueError("certify requires y: the label of each example")
