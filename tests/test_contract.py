@@ -39,6 +39,8 @@ def test_public_names_are_pinned():
         "VotedPerceptron",
         "__version__",
         "certify",
+        "fewest_mistakes",
+        "suspects",
     ]
     assert [estimator.__name__ for estimator in ESTIMATORS] == [
         "AveragedPerceptron",
