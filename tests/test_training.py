@@ -59,9 +59,40 @@ def test_a_cycle_is_noted_but_does_not_shorten_a_given_number_of_passes():
     assert (model.n_iter_, model.cycle_, model.mistakes_per_pass_) == (7, (1, 1), [4] * 7)
 
 
-def test_without_a_cycle_to_find_the_cap_ends_it_and_says_what_it_means(monkeypatch):
+@pytest.mark.parametrize("order", ["shuffle", "permutation", "random"])
+def test_without_a_cycle_to_find_a_proof_ends_it_and_the_warning_says_so(order):
+    with pytest.warns(ConvergenceWarning, match="proven inseparable.* ended after 32"):
+        model = Perceptron(max_iter=None, random_state=0, order=order).fit(XOR.X, XOR.y)
+    assert (model.n_iter_, model.converged_, model.cycle_) == (32, False, None)
+
+
+def test_touching_is_proven_too():
+    example = EXAMPLES["L1.8"]
+    with pytest.warns(ConvergenceWarning, match="only by touching"):
+        Perceptron(max_iter=None, random_state=0, fit_intercept=False, tie="+1").fit(example.X, example.y)
+
+
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+def test_the_proof_is_about_what_is_presented_and_how(multi_class):
+    corners = np.array([[0, 0], [9, 0], [0, 9], [9, 9], [4, 4]])
+    with pytest.warns(ConvergenceWarning, match="proven inseparable"):
+        Perceptron(max_iter=None, random_state=0, multi_class=multi_class).fit(corners, [0, 1, 1, 0, 2])
+    weight = [1, 1, 1, 0, 0]
+    if multi_class == "joint":
+        assert Perceptron(max_iter=None, random_state=0).fit(corners, [0, 1, 1, 0, 2], sample_weight=weight).converged_
+
+
+def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
+    monkeypatch.setattr(training, "PASS_CAP", 60)
+    model = Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit([[100, 1], [100, 0]], [1, -1])
+    assert model.converged_
+    assert model.n_iter_ > 60
+
+
+def test_where_nothing_is_proven_the_cap_ends_it(monkeypatch):
     monkeypatch.setattr(training, "PASS_CAP", 50)
-    with pytest.warns(ConvergenceWarning, match="50 passes did not separate the data"):
+    monkeypatch.setattr(Perceptron, "_verdict", lambda *_: "undecided")
+    with pytest.warns(ConvergenceWarning, match="50 passes did not separate the data, and nothing could be proven"):
         model = Perceptron(max_iter=None, random_state=0).fit(XOR.X, XOR.y)
     assert (model.n_iter_, model.converged_, model.cycle_) == (50, False, None)
 
@@ -158,13 +189,16 @@ def test_no_copy_of_the_data_is_made():
     data = np.zeros((20_000, 200))
     data[:, 0] = np.arange(20_000) % 2 * 2 - 1
     y = (data[:, 0] > 0).astype(int)
-    forms = [data, data.astype(np.float32), np.asfortranarray(data), data.astype(np.int64), sp.csr_matrix(data)]
-    Perceptron().fit(data[:10], y[:10])
-    for form in forms:
-        tracemalloc.start()
+
+    def use(form):
         model = Perceptron(max_iter=2, random_state=0).fit(form, y)
         model.ledger_.weights(form)
         assert model.ledger_.verify(form, y)
+
+    for form in (data, data.astype(np.float32), np.asfortranarray(data), data.astype(np.int64), sp.csr_matrix(data)):
+        use(form)  # compiles what is not compiled yet
+        tracemalloc.start()
+        use(form)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 8_000_000  # a block of copied rows, the labels and the ledger; the data are 16 and 32 MB

@@ -300,7 +300,7 @@ def _all_pairs(pairs: Pairs) -> Ints:
     if pairs.K == 2:
         return np.arange(pairs.rows.n)
     every = np.arange(pairs.rows.n * pairs.K)
-    return every[every % pairs.K != np.repeat(pairs.codes, pairs.K)]
+    return np.asarray(every[every % pairs.K != np.repeat(pairs.codes, pairs.K)])
 
 
 def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:

@@ -141,8 +141,21 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 patience=self.n_iter_no_change if self.early_stopping else None,
                 held_out_score=accuracy,
                 watcher=watcher,
+                verdict=partial(self._verdict, run, problem),
                 progress=progress,
             )
+
+    def _verdict(self, run: Run, problem: Problem, seconds: float) -> str:
+        """Ask for a proof that the presented examples can, or cannot, all be got right."""
+        from separatrix.prover import prove
+
+        shown = problem.taken(np.flatnonzero(problem.weight)) if problem.weight.size else problem
+        targets = [shown.codes]
+        if len(run.classes) > 2 and not run.joint:
+            targets = [(shown.codes == k).astype(np.int32) for k in range(len(run.classes))]
+        K = len(run.classes) if run.joint else 2
+        verdicts = {prove(shown.rows, codes, K, run.bias, False, seconds / len(targets)).verdict for codes in targets}
+        return next(v for v in ("inseparable", "touching", "undecided", "separable") if v in verdicts)
 
     def _accuracy(self, scores: Callable[[], Floats], codes: Codes, n_classes: int) -> float:
         return float(np.mean(self._decide(scores(), n_classes) == codes))

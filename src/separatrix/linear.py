@@ -33,7 +33,8 @@ class Perceptron(OnlineLearner):
     order : "shuffle" (a new memory-friendly one each pass), "permutation" (uniform), "cyclic", or "random" (draws with
         replacement, L5).
     fit_intercept : learn a bias, by augmenting x with a 1.
-    max_iter : passes at most; None: until a pass without a mistake, or a cycle of the weights, or 10,000 passes.
+    max_iter : passes at most; None: until a pass without a mistake, or a cycle of the weights (cyclic order), or a proof
+        that the data are not separable, which is looked for as the passes double; 10,000 passes where nothing is proven.
     early_stopping, validation_fraction, n_iter_no_change : hold out a fraction of each class, stop when its accuracy has
         not risen for so many passes, and go back to the best one.
     class_weight : dict, "balanced" or None; scales the corrections.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +19,20 @@ from separatrix.rules import TIE_IS_FIRST, TIE_IS_PLUS, tie_code
 from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
 PASS_CAP = 10_000
-"""With `max_iter=None`, the passes after which training gives up on data it can neither separate nor find a cycle on."""
+"""With `max_iter=None`, the passes after which training gives up on data that nothing could be proven about."""
+FIRST_PROOF = 32
+FIRST_PROOF_OF_CYCLIC = 1024
+"""With `max_iter=None`, a proof is looked for after so many passes, and again as they double; a cycle may come first."""
+
+
+WHY_IT_ENDED = {
+    "inseparable": "the data are proven inseparable: no pass would ever be without a mistake, so training ended after {:,}. "
+    "certify(X, y) shows the examples that make it impossible.",
+    "touching": "the data are proven separable only by touching, with a margin of 0: nothing bounds the mistakes, so "
+    "training ended after {:,} passes. certify(X, y) shows why.",
+    "undecided": "{:,} passes did not separate the data, and nothing could be proven about them in that time. Either no "
+    "linear boundary does, or the margin is so small that the perceptron needs longer. Set max_iter to go on.",
+}
 
 
 class Cycle(NamedTuple):
@@ -253,21 +267,34 @@ def train(
     patience: int | None,
     held_out_score: Callable[[], float] | None,
     watcher: Watcher | None,
+    verdict: Callable[[float], str],
     progress: Callable[[int, float | None], None],
 ) -> Outcome:
-    """Make passes until one is clean, a cycle is found, held-out accuracy stalls for `patience` passes, or `max_iter`."""
+    """Make passes until one is clean, a cycle is found, held-out accuracy stalls for `patience` passes, or `max_iter`.
+
+    With `max_iter=None`, `verdict(seconds)` is asked as the passes double: on separable data a clean pass must come, so it
+    is waited for; on other data nothing is.
+    """
     ledger, rows = run.ledger, problem.rows
     per_pass: list[int] = []
     scores: list[float] = []
     finder, cycle, converged = CycleFinder(), None, False
     best: Snapshot | None = None
-    limit = PASS_CAP if max_iter is None else max_iter
+    limit: float = PASS_CAP if max_iter is None else max_iter
+    next_proof = FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF
+    proven, began = "undecided", time.monotonic()
     while len(per_pass) < limit and not converged:
         number = len(per_pass)
         if order == "cyclic" and cycle is None and (period := finder.period(run.last)):
             cycle = Cycle(cycle_start(ledger, rows, period), period)
         if cycle is not None and max_iter is None:
             break
+        if max_iter is None and number == next_proof and proven == "undecided":
+            proven, next_proof = verdict(max(1.0, time.monotonic() - began)), 2 * next_proof
+            if proven == "separable":
+                limit = np.inf
+            elif proven != "undecided":
+                break
         if number + 1 == average_from:
             run.average_from_here()
         ledger.begin_pass()
@@ -291,11 +318,6 @@ def train(
         watcher.after_training(run, problem)
     if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
         raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
-    if max_iter is None and not converged and cycle is None and (patience is None or len(scores) == limit):
-        warnings.warn(
-            f"{PASS_CAP:,} passes did not separate the data. Either no linear boundary does, or its margin is so small that "
-            "the perceptron needs longer. Set max_iter to stop earlier or later.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+    if max_iter is None and not converged and cycle is None and (proven != "undecided" or len(per_pass) == limit):
+        warnings.warn(WHY_IT_ENDED[proven].format(len(per_pass)), ConvergenceWarning, stacklevel=4)
     return Outcome(per_pass, converged, cycle, scores)
