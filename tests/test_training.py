@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from discovery import ESTIMATORS
+from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, training
 from separatrix.data.lectures import EXAMPLES
 
@@ -73,7 +73,7 @@ def test_convergence_stops_the_passes():
     assert model.n_iter_ == len(model.mistakes_per_pass_) < 1000
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("y", [Y2, Y3], ids=["two classes", "three"])
 @pytest.mark.parametrize("own", [False, True], ids=["a fraction", "the caller's"])
 def test_early_stopping_restores_the_best_pass_of_the_weights_that_are_used(estimator, y, own):
@@ -119,7 +119,7 @@ def test_going_on_after_an_early_stop_goes_on_from_the_restored_weights():
     assert np.array_equal(model.ledger_.weights(np.vstack([X, X])).coef, model.coef_)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_read_only_and_memory_mapped_data_are_read_in_place(estimator, dtype, tmp_path):
     data = X.astype(dtype)

@@ -10,18 +10,31 @@ if TYPE_CHECKING:
     from separatrix.linear import Perceptron as Perceptron
     from separatrix.linear import PocketPerceptron as PocketPerceptron
     from separatrix.linear import VotedPerceptron as VotedPerceptron
+    from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
+    from separatrix.margins import margin as margin
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AveragedPerceptron": "linear",
     "Ledger": "ledger",
+    "MaxMarginClassifier": "margins",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
     "VotedPerceptron": "linear",
+    "margin": "margins",
 }
 
-__all__ = ["AveragedPerceptron", "Ledger", "Perceptron", "PocketPerceptron", "VotedPerceptron", "__version__"]
+__all__ = [
+    "AveragedPerceptron",
+    "Ledger",
+    "MaxMarginClassifier",
+    "Perceptron",
+    "PocketPerceptron",
+    "VotedPerceptron",
+    "__version__",
+    "margin",
+]
 
 
 def __getattr__(name: str) -> Any:
