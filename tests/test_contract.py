@@ -41,9 +41,11 @@ def test_public_names_are_pinned():
         "MaxMarginClassifier",
         "Perceptron",
         "PocketPerceptron",
+        "Trace",
         "VotedPerceptron",
         "__version__",
         "margin",
+        "trace",
     ]
     assert [estimator.__name__ for estimator in ESTIMATORS] == [
         "AveragedPerceptron",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from separatrix.linear import VotedPerceptron as VotedPerceptron
     from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.margins import margin as margin
+    from separatrix.tracing import Trace as Trace
+    from separatrix.tracing import trace as trace
 
 __version__ = "0.1.0"
 
@@ -21,8 +23,10 @@ _HOMES = {
     "MaxMarginClassifier": "margins",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "Trace": "tracing",
     "VotedPerceptron": "linear",
     "margin": "margins",
+    "trace": "tracing",
 }
 
 __all__ = [
@@ -31,9 +35,11 @@ __all__ = [
     "MaxMarginClassifier",
     "Perceptron",
     "PocketPerceptron",
+    "Trace",
     "VotedPerceptron",
     "__version__",
     "margin",
+    "trace",
 ]
 
 

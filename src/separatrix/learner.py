@@ -149,6 +149,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         run = self._new_run(classes, rows.d, self._start(classes) if self.warm_start else None)
         run.last.lay(rows.sparse)
+        run.seed = seed = self._seed()
+        run.left_out = np.flatnonzero(problem.weight == 0.0)
         pocket = Pocket(run, problem) if self._pockets else None
         ballot = Ballot(run.ledger, run.joint, held_out.examples()) if held_out is not None and self._votes else None
 
@@ -164,7 +166,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 run,
                 problem,
                 order=self.order,
-                seed=self._seed(),
+                seed=seed,
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),
                 patience=self.n_iter_no_change if self.early_stopping else None,

@@ -66,6 +66,8 @@ class Run:
         self.rows_seen = 0
         self.steps_dropped = 0
         self.streaming = False
+        self.seed: int | None = None
+        self.left_out: Ints = NO_ORDER
         self.used: Weights | None = None
         self._out: tuple[Array, ...] = ()
 
