@@ -5,6 +5,7 @@ import inspect
 from sklearn.base import BaseEstimator
 
 import separatrix
+from separatrix.learner import LinearLearner
 
 ESTIMATORS = [
     thing
@@ -12,3 +13,4 @@ ESTIMATORS = [
     if inspect.isclass(thing := getattr(separatrix, name)) and issubclass(thing, BaseEstimator)
 ]
 ONLINE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
+LEARNERS = [estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner)]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discovery import ESTIMATORS
+from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.ledger import Column
 
@@ -18,7 +18,7 @@ Y2 = (X[:, 0] + RNG.normal(size=200) > 0).astype(int)
 Y4 = RNG.integers(4, size=200)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("y", [Y2, Y4], ids=["two classes", "four"])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.asfortranarray], ids=["dense", "csr", "fortran"])
 @pytest.mark.parametrize("multi_class", ["joint", "ovr"])
@@ -32,7 +32,7 @@ def test_replay_is_bit_for_bit(estimator, y, form, multi_class, record):
     assert model.ledger_.verify(data, y)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 def test_replay_after_warm_start_starts_from_the_earlier_weights(estimator):
     model = estimator(random_state=0, max_iter=2, warm_start=True).fit(X, Y4)
     before = model._run.last.weights()
@@ -155,7 +155,7 @@ def test_the_pocket_never_has_more_training_mistakes_than_the_last_weights():
 
 def test_a_converged_warm_start_makes_no_mistake_and_still_replays():
     y = (X[:, 0] > 0).astype(int)
-    for estimator in ESTIMATORS:
+    for estimator in LEARNERS:
         model = estimator(random_state=0, warm_start=True, record=True, max_iter=500).fit(X, y)
         model.fit(X, y)
         assert len(model.ledger_) == 0

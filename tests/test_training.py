@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from discovery import ESTIMATORS
+from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels, rows, training
 from separatrix.data.lectures import EXAMPLES
 from separatrix.rows import Rows
@@ -105,7 +105,7 @@ def test_convergence_stops_the_passes():
     assert model.n_iter_ == len(model.mistakes_per_pass_) < 1000
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("y", [Y2, Y3], ids=["two classes", "three"])
 @pytest.mark.parametrize("own", [False, True], ids=["a fraction", "the caller's"])
 def test_early_stopping_restores_the_best_pass_of_the_weights_that_are_used(estimator, y, own):
@@ -136,7 +136,7 @@ def held_out_rows(model, y):
     return model._held_out(None, None, Rows(X[: len(y)]), np.unique(y), codes, np.empty(0)).which
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 def test_held_out_examples_are_scored_and_not_learned_from(estimator):
     model = estimator(random_state=3, early_stopping=True, validation_fraction=0.25, max_iter=30).fit(X, Y3)
     held_out = held_out_rows(model, Y3)
@@ -166,7 +166,7 @@ def test_going_on_after_an_early_stop_goes_on_from_the_restored_weights():
     assert np.array_equal(model.ledger_.weights(np.vstack([X, X])).coef, model.coef_)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_read_only_and_memory_mapped_data_are_read_in_place(estimator, dtype, tmp_path):
     data = X.astype(dtype)

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from separatrix.linear import Perceptron as Perceptron
     from separatrix.linear import PocketPerceptron as PocketPerceptron
     from separatrix.linear import VotedPerceptron as VotedPerceptron
+    from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
+    from separatrix.margins import margin as margin
     from separatrix.suspicion import suspects as suspects
+    from separatrix.tracing import Trace as Trace
+    from separatrix.tracing import trace as trace
 
 __version__ = "0.1.0"
 
@@ -21,25 +25,33 @@ _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
     "Ledger": "ledger",
+    "MaxMarginClassifier": "margins",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "Trace": "tracing",
     "VotedPerceptron": "linear",
     "certify": "certificate",
     "fewest_mistakes": "fewest",
+    "margin": "margins",
     "suspects": "suspicion",
+    "trace": "tracing",
 }
 
 __all__ = [
     "AveragedPerceptron",
     "Certificate",
     "Ledger",
+    "MaxMarginClassifier",
     "Perceptron",
     "PocketPerceptron",
+    "Trace",
     "VotedPerceptron",
     "__version__",
     "certify",
     "fewest_mistakes",
+    "margin",
     "suspects",
+    "trace",
 ]
 
 

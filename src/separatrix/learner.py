@@ -110,6 +110,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             radius_squared = rows.survey(problem.weight, self._names())
             run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
             run.radius_squared = radius_squared
+            run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), self._seed()
             outcome = self._train(run, problem, held_out)
         if run.keeps_rows:
             run.ledger.keep_rows(rows, 0, 0)
@@ -135,7 +136,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 run,
                 problem,
                 order=self.order,
-                seed=self._seed(),
+                seed=run.seed,
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),
                 patience=self.n_iter_no_change if self.early_stopping else None,

@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from separatrix.data.lectures import EXAMPLES, LectureExample
+from separatrix.data.lectures import EXAMPLES
 from separatrix.learner import LinearLearner
 from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+from separatrix.tracing import trace
 
 
 def show() -> None:
@@ -18,45 +17,12 @@ def show() -> None:
     console = Console()
     example = EXAMPLES["L4.1"]
     with console.status("compiling the kernels (only the first time) …"):
-        model = Perceptron(order="cyclic", fit_intercept=False, tie=example.tie).fit(example.X, example.y)
-    _step_through(console, example, model)
-    _digits(console)
-
-
-def _vector(values: Any) -> str:
-    return "(" + ", ".join(f"{value:g}".replace("-", "−") for value in values) + ")"
-
-
-def _step_through(console: Console, example: LectureExample, model: LinearLearner) -> None:
-    best = np.asarray(example.separator) / np.linalg.norm(np.asarray(example.separator))
-    gamma = float(np.min(example.y * (example.X @ best)))
-    R2 = model.radius_**2
-
+        steps = trace(Perceptron(order="cyclic", fit_intercept=False, tie=example.tie), example.X, example.y)
     console.print("\n[bold]A perceptron, step by step[/bold]  (L4, example 1: four points, no bias)")
     console.print("From w = (0, 0): a mistake is y·⟨w,x⟩ ≤ 0, and corrects w ← w + yx.\n")
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("pass", "x", "y", "⟨w,x⟩", "", "w after", "‖w‖² ≤ k·R²", "⟨w,w*⟩ ≥ k·γ"):
-        table.add_column(name, justify="right" if name in ("pass", "y", "⟨w,x⟩") else "left", no_wrap=True)
-    mistakes, w, k = {m.step for m in model.ledger_}, np.zeros(2), 0
-    for step in range(1, model.n_seen_ + 1):
-        number, i = divmod(step - 1, len(example.y))
-        x, y = example.X[i], example.y[i]
-        row = [str(number + 1), _vector(x), f"{y:+d}".replace("-", "−"), f"{w @ x:g}".replace("-", "−")]
-        if step in mistakes:
-            k += 1
-            w = model.ledger_.at(k, example.X).coef[0]
-            lines = [f"{w @ w:g} ≤ {k}·{R2:g}", f"{w @ best:.3f} ≥ {k}·{gamma:.3f}"]
-            table.add_row(*row, f"[yellow]mistake {k}[/yellow]", _vector(w), *lines)
-        else:
-            table.add_row(*row, "[green]right[/green]", _vector(w), "", "")
-    console.print(table)
-    bound = int(R2 / gamma**2 + 1e-9)
-    console.print(
-        f"\nPass {model.n_iter_} is clean: w = {_vector(w)} separates the points, after {k} mistakes.\n"
-        f"Both lines hold at every mistake (w* is the best separator, γ its margin), so\n"
-        f"k²γ² ≤ ‖w‖² ≤ k·R², hence k ≤ R²/γ² = {R2:g}/{gamma**2:.3f} = {bound}: in whatever order,\n"
-        f"a perceptron makes at most {bound} mistakes on these points. It made {k}.\n"
-    )
+    console.print(steps.table())
+    console.print(f"\n{steps.explanation()}\n", highlight=False)
+    _digits(console)
 
 
 def _digits(console: Console) -> None:
