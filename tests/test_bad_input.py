@@ -125,7 +125,7 @@ def test_string_labels_of_any_type(estimator, labels):
         assert estimator().partial_fit(X, labels).classes_.tolist() == ["no", "yes"]
 
 
-@every
+@every_learner
 def test_labels_of_different_kinds(estimator):
     mixed = np.asarray([0, "a", 0, "a", 0, "a"], dtype=object)
     with pytest.raises(ValueError, match="labels of different kinds: int, str"):

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import _get_feature_names, check_array
 
 from separatrix import exact as checking
-from separatrix.labels import encode, encode_as, plain
+from separatrix.labels import encode, encode_as, labels_of
 from separatrix.proof import Direction, MarginProof, Proof, Witness
 from separatrix.prover import prove
 from separatrix.rows import Array, Rows
@@ -259,10 +259,7 @@ def certify(
 def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
     """Return rows that float64 holds exactly, labels and feature names; raise for what no proof could be about."""
     names = _get_feature_names(X)
-    if y is None:
-        raise ValueError("certify requires y: the label of each example")
-    labels = plain(column_or_1d(np.asarray(y), warn=True))
-    check_consistent_length(X, labels)
+    labels = labels_of(X, y, "certify")
     if isinstance(X, list) or getattr(X, "dtype", None) is np.dtype(object):
         _refuse_unrepresentable(np.asarray(X))
     X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)

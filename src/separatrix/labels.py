@@ -4,6 +4,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from separatrix.rows import Array
 
@@ -12,9 +15,23 @@ Codes = NDArray[np.int32]
 _SAMPLE = 1000
 
 
-def plain(y: Array) -> Array:
-    """Return labels in a type that sorts and compares: NumPy's variable-width strings become fixed-width ones."""
-    return np.array(y.tolist()) if y.dtype.kind == "T" else y
+def plain(y: Any) -> Array:
+    """Return labels as a flat array of a type that sorts and compares (not NumPy's strings of variable width)."""
+    flat: Array = column_or_1d(np.asarray(y), warn=True)
+    return np.array(flat.tolist()) if flat.dtype.kind == "T" else flat
+
+
+def labels_of(X: Any, y: Any, who: str) -> Array:
+    """Return the labels y of X, or raise for what cannot be the label of an example."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None")
+    labels = plain(y)
+    check_consistent_length(X, labels)
+    check_kinds(labels)
+    if labels.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    return labels
 
 
 def check_kinds(y: Array) -> None:

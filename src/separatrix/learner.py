@@ -10,18 +10,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    check_consistent_length,
     check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 
 from separatrix.inputs import HeldOut, example_weight, name_text_column
-from separatrix.labels import Codes, check_kinds, encode, encode_as, plain
+from separatrix.labels import Codes, encode, encode_as, labels_of
 from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
@@ -97,7 +94,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._validate_params()
         with self._schema_kept():
-            rows, y = self._rows_and_labels(X, y, reset=True)
+            y = labels_of(X, y, type(self).__name__)
+            rows = self._rows(X, reset=True)
             classes, codes = encode(y)
             if len(classes) < 2:
                 raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
@@ -250,18 +248,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return Rows(read)
 
-    def _rows_and_labels(self, X: Any, y: Any, reset: bool) -> tuple[Rows, Array]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = plain(column_or_1d(np.asarray(y), warn=True))
-        check_consistent_length(X, y)
-        rows = self._rows(X, reset)
-        check_kinds(y)
-        if y.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at
-            assert_all_finite(y, input_name="y")
-            check_classification_targets(y)
-        return rows, y
-
     def _weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
         weight = example_weight(sample_weight, len(y))
         if weight.size and not np.any(weight) and classes is not None:
@@ -288,8 +274,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together: one of them is missing")
         if X_val is not None:
-            labels = plain(column_or_1d(np.asarray(y_val), warn=True))
-            check_consistent_length(X_val, labels)
+            labels = labels_of(X_val, y_val, "X_val")
             validation = self._rows(X_val)
             validation.survey(names=self._names())
             return HeldOut(validation, NO_ORDER, encode_as(classes, labels))

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
 
 from separatrix.kernels import passes
 from separatrix.labels import encode_as, plain
@@ -287,7 +286,7 @@ class Ledger:
     def verify(self, X: Any, y: Any) -> bool:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
         rows = as_rows(X)
-        labels = plain(column_or_1d(np.asarray(y)))
+        labels = plain(y)
         if rows.d != self.n_features or len(labels) != rows.n:
             return False
         try:

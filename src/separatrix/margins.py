@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_random_state, compute_class_weight
+from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from separatrix.hardmargin import Inseparable, solve_hard
 from separatrix.inputs import example_weight
-from separatrix.labels import Codes, encode, plain
+from separatrix.labels import Codes, encode, labels_of, plain
 from separatrix.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.softmargin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 from separatrix.weights import Weights
@@ -148,14 +147,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : scales `C` for each example; 0 leaves it out
         """
         self._validate_params()
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        y = plain(column_or_1d(np.asarray(y), warn=True))
-        check_consistent_length(X, y)
+        y = labels_of(X, y, type(self).__name__)
         rows = self._rows(X, reset=True)
-        if y.dtype.kind not in "biuU":
-            assert_all_finite(y, input_name="y")
-            check_classification_targets(y)
         self.classes_, codes = encode(y)
         if len(self.classes_) < 2:
             raise ValueError(f"a boundary needs two classes, but y has only 1 class: {self.classes_.tolist()}")

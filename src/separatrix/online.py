@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from separatrix.inputs import check_newcomers, declared_classes
-from separatrix.labels import encode_as, newcomers
+from separatrix.labels import encode_as, labels_of, newcomers
 from separatrix.learner import LinearLearner
 from separatrix.ledger import NEVER
 from separatrix.orders import Visits
@@ -31,7 +31,8 @@ class OnlineLearner(LinearLearner):
             self._check_unchanged(self._run)
         if self.class_weight == "balanced":
             raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
-        rows, y = self._rows_and_labels(X, y, reset=first)
+        y = labels_of(X, y, type(self).__name__)
+        rows = self._rows(X, reset=first)
         declared = None if classes is None else declared_classes(classes)
         run = self._new_run(y[:1].copy() if declared is None else declared, rows.d) if first else self._run
         strangers = newcomers(run.classes, y)
