@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import qr
 
 from separatrix.kernels import modular
@@ -40,19 +40,6 @@ class Face:
     complete: bool = True
 
 
-def residues(pairs: Pairs, begin: int, end: int) -> Any:
-    """Return rows x̃ modulo p. A float is a whole number times a power of two, and 2³¹ ≡ 1."""
-    block = pairs.rows.source[begin:end]
-    block = block.toarray() if sp.issparse(block) else np.asarray(block)
-    if block.dtype.kind in "iub":
-        found = np.mod(block.astype(np.int64), _P) if block.dtype.kind != "u" else (block % np.uint64(_P)).astype(np.int64)
-    else:
-        mantissa, exponent = np.frexp(block.astype(np.float64))
-        found = np.mod((mantissa * 2.0**53).astype(np.int64), _P)
-        found = found * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % _P
-    return np.concatenate([found, np.ones((len(found), 1), np.int64)], axis=1) if pairs.bias else found
-
-
 def _dot(table: Any, v: Any) -> Any:
     """Return table·v modulo p."""
     low, high = table & 0xFFFF, table >> 16
@@ -73,7 +60,7 @@ def _kernel_vector(table: Any, rng: np.random.Generator) -> tuple[Any, int]:
 def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[Any, int]:
     """Tell which pairs lie in the span of some (wrongly with probability 10⁻⁹), and the dimension of that span."""
     rows, rivals = pairs.row_of(spanning), pairs.rival_of(spanning)
-    x = np.concatenate([residues(pairs, int(i), int(i) + 1) for i in rows])
+    x = np.concatenate([pairs.residues(int(i), int(i) + 1) for i in rows])
     if pairs.K == 2:
         table = x
     else:
@@ -86,7 +73,7 @@ def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[
     step = max(1, (1 << 20) // max(1, pairs.m))
     for begin in range(0, pairs.rows.n, step):
         end = min(pairs.rows.n, begin + step)
-        x = residues(pairs, begin, end)
+        x = pairs.residues(begin, end)
         if pairs.K == 2:
             inside[begin:end] = _dot(x, v) == 0
         else:
@@ -131,22 +118,15 @@ def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
     return Face(np.concatenate([face.pairs, added]), every + new, None)
 
 
-def climb(
-    pairs: Pairs,
-    first: Face,
-    scales: Floats,
-    deadline: float,
-    signs_of: Callable[[list[Fraction]], Any],
-    rng: np.random.Generator,
-) -> Face:
+def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:
     """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
-    face, real = first, is_pair(pairs)
+    face, real, rng = first, is_pair(pairs), np.random.default_rng(0)
     while True:
         face.inside, rank = membership(pairs, face.pairs, rng)
         outside = np.flatnonzero(~face.inside & real)
         if not outside.size:
             return face
-        grown = _step(pairs, face, rank, outside, scales, deadline, signs_of)
+        grown = _step(pairs, face, rank, outside, scales, deadline, signs_of, last_resort)
         if grown is None:
             face.complete = False
             return face
@@ -157,13 +137,7 @@ def climb(
 
 
 def _step(
-    pairs: Pairs,
-    face: Face,
-    rank: int,
-    outside: Ints,
-    scales: Floats,
-    deadline: float,
-    signs_of: Callable[[list[Fraction]], Any],
+    pairs: Pairs, face: Face, rank: int, outside: Ints, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool
 ) -> Face | None:
     skip = 0 if pairs.K == 2 else pairs.m
     table, shifts = reduced(pairs, face.pairs)
@@ -218,10 +192,10 @@ def _step(
         both, shifts_of_exact[0] = reduced(pairs, np.concatenate([face.pairs[kept], outside[which]]))
         return both[len(kept) :], both[: len(kept)]
 
-    field = Field(len(free), lambda u: Z @ u, lambda which: Z[which], whole)
+    field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
     order = np.argsort(np.einsum("ij,ij->i", Z, Z))
     start = np.sort(order[:: max(1, len(order) // (200 + len(free)))])
-    return decide(field, start, deadline, accept_separator, accept_witness)
+    return decide(field, start, deadline, accept_separator, accept_witness, last_resort)
 
 
 def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:

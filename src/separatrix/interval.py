@@ -250,6 +250,17 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
     return None
 
 
+def at_least(pairs: Pairs, found: MarginProof, w: list[Fraction] | None, penalised: bool = True) -> MarginProof:
+    """Return the proof with w for its direction where w has the larger margin: an exact w may, where floats fail."""
+    if w is None or found.upper - found.lower <= _ENOUGH * found.upper:
+        return found
+    least = least_lead(pairs, w)
+    if least <= 0:
+        return found
+    lower = root_below(least * least / squared(w[: pairs.dim - (pairs.bias and not penalised)]))
+    return found if lower <= found.lower else replace(found, direction=pairs.direction(w), least=least, lower=lower)
+
+
 def _shortened(hull: Hull, found: MarginProof, w: list[Fraction]) -> MarginProof:
     """Return the same proof with w in float64, which can be used as it is, where that is as good to twelve digits."""
     if all(abs(number) < 1 << 53 for vector in found.direction for number in vector):

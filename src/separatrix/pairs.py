@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from separatrix.kernels.modular import PRIME
 from separatrix.proof import Direction, Witness
 from separatrix.rationals import Whole, whole_columns
 from separatrix.rows import Array, Floats, Ints, Rows
@@ -77,6 +78,20 @@ class Pairs:
             table = np.concatenate([table, np.ones((len(pairs), 1), object)], axis=1)
             shifts = [*shifts, 0]
         return self._placed(table, pairs), shifts * self.blocks
+
+    def residues(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return rows x̃ modulo p. A float is a whole number times a power of two, and 2³¹ ≡ 1."""
+        block = self.rows.source[begin:end]
+        block = block.toarray() if sp.issparse(block) else np.asarray(block)
+        if block.dtype.kind == "u":
+            found = (block % np.uint64(PRIME)).astype(np.int64)
+        elif block.dtype.kind in "ib":
+            found = np.mod(block.astype(np.int64), PRIME)
+        else:
+            mantissa, exponent = np.frexp(block.astype(np.float64))
+            found = np.mod((mantissa * 2.0**53).astype(np.int64), PRIME)
+            found = found * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % PRIME
+        return np.concatenate([found, np.ones((len(found), 1), np.int64)], axis=1) if self.bias else found
 
     def direction(self, w: Any) -> Direction:
         """Return a flat vector as an exact direction."""

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.coordinates import MovedPairs, recoordinated
 from separatrix.exact import Examples, fault
-from separatrix.faces import Face, climb, equations, is_pair, lifted
-from separatrix.interval import interval, primitive, squared
+from separatrix.faces import Face, Signs, climb, equations, is_pair, lifted
+from separatrix.interval import at_least, interval, primitive, squared
 from separatrix.linear import Perceptron
 from separatrix.pairs import Pairs
 from separatrix.proof import Proof, Witness
@@ -75,7 +76,32 @@ def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> 
         return table, table[:0]
 
     field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
-    return decide(field, hard, deadline, accept_separator, accept_witness)
+    found = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
+    moved = recoordinated(pairs) if found is None else None
+    if found is not None or moved is None:
+        return found
+
+    def accept_moved(v: Any) -> Any:
+        w = moved.back(v)
+        signs = examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
+        bad = np.flatnonzero((signs <= 0) & is_pair(pairs))
+        return Failures(bad) if bad.size else w
+
+    def moved_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
+        return accept_witness(which, None if weights is None else _resized(moved, which, weights, back=True))
+
+    def moved_whole(which: Ints) -> tuple[Whole, Whole]:
+        table, _ = moved.whole(which)
+        return table, table[:0]
+
+    other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
+    return decide(other, hard, deadline, accept_moved, moved_witness)
+
+
+def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool) -> list[Fraction]:
+    """Return weights of the same witness: a row is `sizes` times longer in the moved table than in the data."""
+    sizes = [moved.sizes[i] for i in moved.row_of(which).tolist()]
+    return [weight * size if back else weight / size for weight, size in zip(weights, sizes, strict=True)]
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
@@ -100,14 +126,17 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
-    if not isinstance(w, np.ndarray):
-        w = _as_floats(w)
-    margin = interval(pairs, w, deadline, exact)
+    known = None if isinstance(w, np.ndarray) else w
+    w = w if known is None else _as_floats(known)
+    margin = at_least(pairs, interval(pairs, w, deadline, exact), known)
     geometric = None
     best = _as_floats([number for vector in margin.direction for number in vector])
     if pairs.K == 2:
         near = np.array(margin.weights.rows, np.int64)
-        geometric = interval(pairs, best, deadline, exact, penalised=False, near=near) if pairs.bias else margin
+        geometric = margin
+        if pairs.bias:
+            free = interval(pairs, best, deadline, exact, penalised=False, near=near)
+            geometric = at_least(pairs, free, [number for vector in margin.direction for number in vector], penalised=False)
     factor = 1 if pairs.K == 2 else 2
     square = squared([number for vector in margin.direction for number in vector])
     return replace(
@@ -140,14 +169,16 @@ def _is_decisive(pairs: Pairs, which: Ints) -> bool:
 
 def _not_separable(pairs: Pairs, examples: Examples, blank: Proof, first: Face, deadline: float) -> Proof:
     witness = pairs.witness(first.pairs, first.weights)
-    rng = np.random.default_rng(0)
 
     def signs_of(w: list[Fraction]) -> Any:
         return examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
 
     decided = replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, first.pairs) else blank
     try:
-        face = climb(pairs, first, pairs.column_scales(), deadline, signs_of, rng)
+        face = climb(pairs, first, pairs.column_scales(), deadline, signs_of, last_resort=False)
+        moved = recoordinated(pairs) if not face.complete else None
+        if moved is not None:
+            face = _climb_moved(moved, face, deadline, signs_of)
     except TimeUp:
         return decided
     if decided is blank:
@@ -158,6 +189,14 @@ def _not_separable(pairs: Pairs, examples: Examples, blank: Proof, first: Face, 
         return replace(decided, separation="quasi-complete", direction=pairs.direction(primitive(face.direction)))
     spanning: Witness = pairs.witness(face.pairs, face.weights)
     return replace(decided, separation="overlap", spanning=spanning, equations=equations(pairs, face))
+
+
+def _climb_moved(moved: MovedPairs, face: Face, deadline: float, signs_of: Signs) -> Face:
+    face = Face(face.pairs, _resized(moved, face.pairs, face.weights, back=False), None)
+    face = climb(moved, face, np.ones(moved.dim), deadline, lambda w: signs_of(moved.back(w)), last_resort=True)
+    face.weights = _resized(moved, face.pairs, face.weights, back=True)
+    face.direction = None if face.direction is None else moved.back(face.direction)
+    return face
 
 
 def _touching_or_not(pairs: Pairs, blank: Proof, witness: Witness, face: Face) -> Proof:

@@ -24,6 +24,8 @@ from separatrix.simplex import TimeUp, alternative
 Found = TypeVar("Found")
 
 _EXACT_CELLS = 40_000
+_PATIENCE = 10.0
+"""Seconds for the exact simplex where no time limit was given."""
 
 
 @dataclass
@@ -56,8 +58,9 @@ def decide(
     deadline: float,
     accept_separator: Callable[[Any], Found | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Found | None],
+    last_resort: bool = True,
 ) -> Found | None:
-    """Return what was accepted, or None.
+    """Return what was accepted, or None; without `last_resort`, as soon as floating point has no more to say.
 
     `accept_separator` gets a float w, or an exact one as a list, and returns its failures where it does not do.
     `accept_witness` gets the pairs, and the weights where they are known exactly.
@@ -90,7 +93,7 @@ def decide(
         if not grown.pairs.size:
             break
         work = np.union1d(work, grown.pairs)
-    return _decide_by_programs(field, work, most, deadline, accept_separator, accept_witness)
+    return _decide_by_programs(field, work, most, deadline, accept_separator, accept_witness, last_resort)
 
 
 def _tried(
@@ -114,8 +117,10 @@ def _decide_by_programs(
     deadline: float,
     accept_separator: Callable[[Any], Found | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Found | None],
+    last_resort: bool,
 ) -> Found | None:
     exact = False
+    patience = time.monotonic() + _PATIENCE
     for _ in range(200):
         check_time(deadline)
         if not exact:
@@ -140,9 +145,13 @@ def _decide_by_programs(
             else:
                 exact = True
             continue
-        if len(work) * field.dim > _EXACT_CELLS and deadline == np.inf:
+        if not last_resort or (len(work) * field.dim > _EXACT_CELLS and deadline == np.inf):
             return None
-        weights, direction = alternative(*field.whole(work), deadline)
+        try:
+            weights, direction = alternative(*field.whole(work), min(deadline, patience))
+        except TimeUp:
+            check_time(deadline)
+            return None
         if weights is not None:
             chosen = [t for t, weight in enumerate(weights) if weight]
             return accept_witness(work[chosen], [weights[t] for t in chosen])
