@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -27,6 +27,9 @@ from separatrix.rules import RULES, TIES, tie_code
 from separatrix.survivors import Ballot, Pocket
 from separatrix.training import Cycle, Problem, Run, train
 from separatrix.weights import Flat, Weights
+
+if TYPE_CHECKING:
+    from separatrix.bounds import Bounds
 
 
 class HeldOut(NamedTuple):
@@ -149,8 +152,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         run = self._new_run(classes, rows.d, self._start(classes) if self.warm_start else None)
         run.last.lay(rows.sparse)
-        run.seed = seed = self._seed()
-        run.left_out = np.flatnonzero(problem.weight == 0.0)
+        run.seed, run.left_out = (seed := self._seed()), np.flatnonzero(problem.weight == 0.0)
         pocket = Pocket(run, problem) if self._pockets else None
         ballot = Ballot(run.ledger, run.joint, held_out.examples()) if held_out is not None and self._votes else None
 
@@ -324,6 +326,13 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scores(self._rows(X))
         labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
         return labels
+
+    def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
+        """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""
+        from separatrix.bounds import report
+
+        check_is_fitted(self)
+        return report(self, X, y, certificate)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the learner takes."""
