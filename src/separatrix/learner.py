@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -26,6 +26,9 @@ from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import RULES, TIES
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights
+
+if TYPE_CHECKING:
+    from separatrix.bounds import Bounds
 
 
 class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -336,6 +339,13 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scores(self._rows(X))
         labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
         return labels
+
+    def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
+        """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""
+        from separatrix.bounds import report
+
+        check_is_fitted(self)
+        return report(self, X, y, certificate)
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the learner takes."""

@@ -13,6 +13,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,7 @@ PROOF = ("k", "norm2", "k_R2", "progress", "k_gamma", "k2_gamma2", "holds")
 COLUMNS = ("pass", "step", "example", "label", "score", "mistake", "rival", "w", *PROOF)
 SLACK = 1e-9
 SHOWN = 60
+WIDTH = 79
 MAX_STEPS = 100_000
 
 
@@ -140,7 +142,7 @@ class Trace:
     def _heads(self) -> list[str]:
         line1 = "‖w‖² ≤ 2k·R²" if len(self.model.classes_) > 2 else "‖w‖² ≤ k·R²"
         score = "lead" if len(self.model.classes_) > 2 else "⟨w,x⟩+b" if self.model.fit_intercept else "⟨w,x⟩"
-        return ["pass", "example", "x", "y", score, "", "w after", line1, "⟨w,w*⟩ ≥ k·γ"]
+        return ["pass", "i", "x", "y", score, "", "w after", line1, "⟨w,w*⟩ ≥ k·γ"]
 
     def _cells(self, most: int | None = None) -> Iterator[list[str]]:
         """Yield the cells of the table, leaving out the middle where it is longer than `most` rows."""
@@ -166,7 +168,7 @@ class Trace:
 
         table = Table(box=None, pad_edge=False, header_style="dim")
         for name in self._heads():
-            table.add_column(name, justify="right" if name in ("pass", "example", "y", "lead", "⟨w,x⟩") else "left")
+            table.add_column(name, justify="right" if name in ("pass", "i", "y", "lead", "⟨w,x⟩") else "left")
         for cells in self._cells(SHOWN):
             style = "green" if cells[5] == "right" else "yellow"
             table.add_row(*cells[:5], f"[{style}]{cells[5]}[/{style}]", *cells[6:])
@@ -198,7 +200,7 @@ class Trace:
             start, period = model.cycle_
             every = "every pass" if period == 1 else f"every {period} passes"
             said.append(f"The weights at the start of pass {start} come back {every}: so it goes on for ever.")
-        return " ".join(said) + "\n" + self._theorem()
+        return "\n".join(fill(text, WIDTH) for text in (" ".join(said), self._theorem()))
 
     def _theorem(self) -> str:
         k, R2, gamma = len(self.mistakes), self.R2, self.gamma
@@ -206,7 +208,7 @@ class Trace:
             return "The proof does not speak of this run: it needs the perceptron rule and a start from zero."
         if gamma is None or self.bound is None:
             return (
-                "No separator of these examples was found, so there is no margin γ and no bound on the mistakes.\n"
+                "No separator of these examples was found, so there is no margin γ and no bound on the mistakes. "
                 f"Line 1 of the proof holds all the same: ‖w‖² ≤ k·R² with R² = {_number(R2)}."
             )
         weighted = self.model.ledger_.correction.size > 0
@@ -216,8 +218,8 @@ class Trace:
         twice = " (twice the largest ‖x‖², for K classes)" if len(self.model.classes_) > 2 else ""
         bound = int(self.bound * (1 + 1e-9))
         return (
-            f"Both lines hold at every mistake (w* is the best separator, γ = {_number(gamma)} its margin), so {lines},\n"
-            f"hence k ≤ R²/γ² = {_number(R2)}/{_number(gamma**2)} = {bound:,}{twice}: in whatever order,\n"
+            f"Both lines hold at every mistake (w* is the best separator, γ = {_number(gamma)} its margin), so {lines}, "
+            f"hence k ≤ R²/γ² = {_number(R2)}/{_number(gamma**2)} = {bound:,}{twice}: in whatever order, "
             f"a perceptron makes at most {_mistakes(bound)} on these examples. Here it made {k:,}."
         )
 

@@ -150,7 +150,7 @@ def level(label, A, C, gradients, alpha, base, K):
                 if k != label and B > beta:
                     total += B
                     remaining += 1.0
-            if remaining == count or remaining == 0.0:
+            if remaining >= count or remaining == 0.0:  # rounding may bring one back
                 break
             count = remaining
             beta = total / count
