@@ -3,7 +3,7 @@
     python benchmarks/certificates.py [NAME …]
 
 The LP's time is for a bare yes or no in floating point. "verdict" is `certify(exact=False)`: the answer with its proof, checked exactly, and
-a margin as good as floating point gives; "full" is `certify` as it comes, with the margin narrowed by exact arithmetic where that needs it.
+a margin interval after one look; "full" is `certify` as it comes, with the margin narrowed to 1e-9, by exact arithmetic where that needs it.
 SVC may take 200,000 steps. Goals are on the verdict's time.
 """  # noqa: E501
 
