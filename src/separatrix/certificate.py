@@ -225,8 +225,9 @@ def certify(
     X : array, CSR matrix or data frame of shape (n_examples, n_features)
     y : labels; two classes, or K classes jointly (L2 5)
     fit_intercept : allow a bias, by augmenting x with a 1.
-    exact : "auto" narrows the margin by exact arithmetic where floating point stalls; True always, False never. The proof
-        is exact in any case.
+    exact : "auto" narrows the margin until its ends agree to nine digits or so, by exact arithmetic where floating point
+        stalls; True always by exact arithmetic; False looks once and takes the margin it finds. The proof is exact in any
+        case.
     time_limit : seconds, after which what is not decided stays "undecided".
 
     Examples

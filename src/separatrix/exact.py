@@ -272,8 +272,7 @@ def _verdict(proof: Proof, examples: Examples) -> str | None:
     if proof.direction is None:
         return "a touching verdict needs an exact direction"
     signs, loose = examples.signs(proof.direction, Fraction(0)), _is_loose(examples, proof.ties)
-    own = _own(examples)
-    if (signs < 0).any() or ((signs == 0) & ~loose & ~own).any():
+    if (signs < 0).any() or ((signs == 0) & ~loose & ~_own(examples)).any():
         return "the direction does not separate under that meaning of a tie"
     return None
 
@@ -333,9 +332,8 @@ def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
 def _rank(whole: NDArray[Any]) -> int:
     """Return the rank modulo a prime, which is never above the true one."""
     table = (whole % _PRIME).astype(np.int64)
-    width = table.shape[1]
     rank = 0
-    for j in range(width):
+    for j in range(table.shape[1]):
         found = np.flatnonzero(table[rank:, j])
         if not found.size:
             continue

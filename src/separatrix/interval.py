@@ -105,7 +105,10 @@ class Hull:
         system[:k, k + 1] = system[k + 1, :k] = self.pairs.signs[which]
         right = np.zeros(k + 2)
         right[k] = 1.0
-        solved: Floats = np.linalg.lstsq(system, right, rcond=1e-15)[0][:k].astype(np.float64)
+        try:
+            solved: Floats = np.linalg.solve(system, right)[:k].astype(np.float64)
+        except np.linalg.LinAlgError:
+            solved = np.linalg.lstsq(system, right, rcond=1e-15)[0][:k].astype(np.float64)
         return self.balanced(solved, which) if (solved > 0).all() else None
 
 
@@ -119,7 +122,7 @@ def interval(
     best, upper = (np.empty(0, np.int64), np.empty(0)), np.inf
     work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
     most = max(200, pairs.m)
-    for _ in range(100):
+    for _ in range(1 if exact is False else 100):
         Z = hull.vectors(work)
         size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max())) or 1.0
         weights = hull.nearest(Z / size, work)
