@@ -245,6 +245,9 @@ class _Search(Contradictions):
 
     def hit(self, until: float) -> None:
         """Minimum hitting sets of the witnesses so far, with new witnesses from the examples they leave."""
+        if not self.witnesses:
+            self._separate(np.ones(self.n, bool))
+            return
         while (left := until - time.monotonic()) > 0 and self.lower < self.upper:
             exact, hitting = self._minimum_hitting_set(left)
             if hitting is None:

@@ -25,6 +25,7 @@ from separatrix.rows import Floats, Ints, Rows
 from separatrix.search import Failures, Field, decide
 from separatrix.simplex import TimeUp
 
+_CYCLIC_PASSES = 10  # the quickest, unless the classes come sorted
 _PASSES = 30
 _JOINT_PASSES = 200
 """More classes make the hull's dimension so large that many passes cost less than one look at it."""
@@ -106,8 +107,11 @@ def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
     """Return the separator of a clean pass, or the pairs on which the perceptron erred last."""
-    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_PASSES if pairs.K == 2 else _JOINT_PASSES, random_state=0)
+    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_CYCLIC_PASSES, order="cyclic")
     learner.fit(pairs.rows.source, pairs.codes)
+    if not learner.converged_:
+        learner.set_params(order="shuffle", max_iter=_PASSES if pairs.K == 2 else _JOINT_PASSES, random_state=0)
+        learner.fit(pairs.rows.source, pairs.codes)
     W = np.concatenate([learner.coef_, learner.intercept_[:, None]], axis=1) if pairs.bias else learner.coef_
     w = np.ascontiguousarray(W).reshape(-1)
     if learner.converged_:
@@ -131,7 +135,7 @@ def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool 
     margin = at_least(pairs, interval(pairs, w, deadline, exact), known)
     geometric = None
     best = _as_floats([number for vector in margin.direction for number in vector])
-    if pairs.K == 2:
+    if pairs.K == 2 and not (pairs.bias and exact is False):
         near = np.array(margin.weights.rows, np.int64)
         geometric = margin
         if pairs.bias:
