@@ -12,6 +12,7 @@ multipliers are made to keep the equation, so the dual objective really is a low
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,6 +73,12 @@ class MarginProblem:
         self.norms: Floats = frozen(norms)
         """‖x‖², of the centred x where the bias is free."""
         self.rho: float = {FREE: float(np.mean(norms)) or 1.0, AUGMENTED: 1.0, ABSENT: 0.0}[bias]
+
+    def relabelled(self, codes: Codes) -> MarginProblem:
+        """Return the problem with other labels of two classes; what is known of the rows is kept."""
+        other = copy(self)
+        other.K, other.codes, other.sign = 1, frozen(codes), frozen(np.where(codes == 1, 1.0, -1.0))
+        return other
 
     def solve(self, tol: float, max_passes: int, seed: int) -> Solution:
         """Descend until the relative duality gap is at most `tol`, or for `max_passes` passes; return the best found."""
