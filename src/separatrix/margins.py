@@ -177,8 +177,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         K = len(self.classes_)
         if K == 2 or self.multi_class == "joint":
             return [self._solved(MarginProblem(rows, codes, K, cost, bias), seed)]
-        each = [(codes == k).astype(np.int32) for k in range(K)]
-        return [self._solved(MarginProblem(rows, one, 2, cost, bias), seed) for one in each]
+        problem = MarginProblem(rows, codes, 2, cost, bias)
+        return [self._solved(problem.relabelled((codes == k).astype(np.int32)), seed) for k in range(K)]
 
     def _solved(self, problem: MarginProblem, seed: int) -> Solution:
         solution = None

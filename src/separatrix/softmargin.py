@@ -12,6 +12,7 @@ multipliers are made to keep the equation, so the dual objective really is a low
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,14 +65,22 @@ class MarginProblem:
         kernels.squared_norms(self.rows.parts, rows.d, norms)
         self.centre = np.zeros(rows.d)
         self.pull: Floats = NO_WEIGHT
+        self.middle = 0.0
         if bias == FREE:
             self.centre = np.asarray(self.rows.source.mean(axis=0, dtype=np.float64)).reshape(-1)
             towards = self.rows.scores(self.centre[None], np.zeros(1))[:, 0]
-            self.pull = frozen(towards - self.centre @ self.centre)
+            self.middle = float(self.centre @ self.centre)
+            self.pull = frozen(towards - self.middle)
             norms = np.maximum(0.0, norms - towards - self.pull)
         self.norms: Floats = frozen(norms)
         """‖x‖², of the centred x where the bias is free."""
         self.rho: float = {FREE: float(np.mean(norms)) or 1.0, AUGMENTED: 1.0, ABSENT: 0.0}[bias]
+
+    def relabelled(self, codes: Codes) -> MarginProblem:
+        """Return the problem with other labels of two classes; what is known of the rows is kept."""
+        other = copy(self)
+        other.K, other.codes, other.sign = 1, frozen(codes), frozen(np.where(codes == 1, 1.0, -1.0))
+        return other
 
     def solve(self, tol: float, max_passes: int, seed: int) -> Solution:
         """Descend until the relative duality gap is at most `tol`, or for `max_passes` passes; return the best found."""
@@ -108,15 +117,14 @@ class MarginProblem:
             weights = self.combined(alpha)
             flat = Flat(K, rows.d, rows.sparse, weights)
             if self.bias != AUGMENTED:
-                flat.b, sums = bias - weights.coef @ self.centre, np.zeros(K)
+                flat.b, sums = self._uncentred(bias, weights.coef), np.zeros(K)
             caution = max(_MOST_CAUTIOUS, _CAUTION * caution)
 
     def _pass(
         self, flat: Flat, sums: Floats, alpha: Floats, order: Ints, active: int, bounds: Floats, state: Any
     ) -> tuple[int, float, float]:
         rows = self.rows
-        middle = float(self.centre @ self.centre)
-        problem = (self.cost, self.norms, self.pull, middle)
+        problem = (self.cost, self.norms, self.pull, self.middle)
         common = (*problem, alpha, flat.W, flat.b, sums, self.rho, order, active, bounds, state)
         if self.K == 1:
             left, gap, gain = kernels.descend(rows.parts, rows.d, self.sign, *common)
@@ -154,10 +162,15 @@ class MarginProblem:
             alpha, coef, sums = alpha * scale, coef * scale, sums * scale
             gain, squared = gain * scale, squared * scale**2
         if weights is None:
-            free = (np.zeros(self.K) if bias is None else bias) - coef @ self.centre
+            free = self._uncentred(np.zeros(self.K) if bias is None else bias, coef)
             weights = Weights(coef, {FREE: free, AUGMENTED: sums, ABSENT: np.zeros(self.K)}[self.bias])
         weights, primal = self._judged(weights)
         return Solution(weights, alpha, primal, gain - 0.5 * squared, passes)
+
+    def _uncentred(self, bias: Floats, coef: Floats) -> Floats:
+        """Return the bias of the rows as they are, given that of the centred ones."""
+        uncentred: Floats = bias - coef @ self.centre if self.bias == FREE else bias.copy()
+        return uncentred
 
     def _penalty(self, weights: Weights) -> float:
         """Return ‖w‖², or ‖w̃‖² where the bias is a weight like any other."""
