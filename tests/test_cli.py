@@ -15,10 +15,12 @@ def test_the_demo_steps_through_l4_with_its_proof_and_trains_on_real_data():
     done = RUNNER.invoke(app, ["demo"], env={"COLUMNS": "80"})
     assert done.exit_code == 0
     lines = [" ".join(line.split()) for line in done.output.splitlines()]
-    assert "1 (4, 0) +1 0 mistake 1 (4, 0) 16 ≤ 1·16 0.784 ≥ 1·0.784" in lines
-    assert "1 (1, 1) −1 4 mistake 2 (3, −1) 10 ≤ 2·16 1.569 ≥ 2·0.784" in lines
-    assert "1 (−2, −2) +1 −4 mistake 3 (1, −3) 10 ≤ 3·16 3.138 ≥ 3·0.784" in lines
-    assert "a perceptron makes at most 26 mistakes on these points. It made 3." in lines
+    assert "1 0 (4, 0) 1 0 mistake 1 (4, 0) 16 ≤ 16 0.7845 ≥ 0.7845" in lines
+    assert "1 1 (1, 1) -1 4 mistake 2 (3, −1) 10 ≤ 32 1.569 ≥ 1.569" in lines
+    assert "1 3 (−2, −2) 1 −4 mistake 3 (1, −3) 10 ≤ 48 3.138 ≥ 2.353" in lines
+    text = " ".join(done.output.split())
+    assert "a perceptron makes at most 26 mistakes on these examples. Here it made 3." in text
+    assert "witness: 1/4 × row 0, 1/4 × row 1, 1/4 × row 2, 1/4 × row 3: Σλyx̃ is exactly 0" in text
     assert max(len(line) for line in done.output.splitlines()) <= 80
     accuracies = {line.split()[0]: float(line.split("%")[0].split()[-1]) for line in lines if "Perceptron the " in line}
     assert accuracies.keys() == {"Perceptron", "AveragedPerceptron", "VotedPerceptron", "PocketPerceptron"}

@@ -47,6 +47,15 @@ class Certificate:
     infinite : coefficients of a logistic regression that grow without end along `separator`, by name or number.
     classes : the labels, sorted; rivals are places in it.
     proof : all of it, exactly.
+
+    Examples
+    --------
+    >>> from separatrix import Certificate, certify
+    >>> X, y = [[3, 2], [-2, 2], [-2, -3]], [1, -1, 1]
+    >>> kept = certify(X, y, fit_intercept=False).to_json()
+    >>> again = Certificate.from_json(kept)
+    >>> again.verdict, again.verify(X, y)
+    ('separable', True)
     """
 
     def __init__(self, proof: Proof, classes: list[Any], feature_names: list[str] | None = None) -> None:

@@ -72,9 +72,9 @@ class FewestMistakes:
 
     def __repr__(self) -> str:
         if self.optimal:
-            proof = "no witness is needed" if not self.upper else f"proven by {len(self.witnesses)} witnesses"
+            proof = "no witness is needed" if not self.upper else f"proven by {_counted(len(self.witnesses))}"
             return f"FewestMistakes: exactly {self.upper} ({proof}), made on rows {list(self.mistaken)[:12]}"
-        return f"FewestMistakes: between {self.lower}, proven by {len(self.witnesses)} witnesses, and {self.upper}"
+        return f"FewestMistakes: between {self.lower}, proven by {_counted(len(self.witnesses))}, and {self.upper}"
 
 
 def fewest_mistakes(
@@ -297,6 +297,10 @@ class _Search(Contradictions):
         self.hit(self.deadline - _LAST_LOOK * time_limit)
         if self.lower < self.upper:
             self.improve(self.deadline)
+
+
+def _counted(number: int) -> str:
+    return f"{number} witness" if number == 1 else f"{number} witnesses"
 
 
 def _all_pairs(pairs: Pairs) -> Ints:

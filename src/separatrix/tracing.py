@@ -195,7 +195,8 @@ class Trace:
             w = self.rows[-1]["w"]
             said = [f"Pass {model.n_iter_} is clean: w = {_vector(w)} separates the examples, after {_mistakes(k)}."]
         else:
-            said = [f"After {model.n_iter_} passes and {_mistakes(k)} there has been no clean pass."]
+            passes = "1 pass" if model.n_iter_ == 1 else f"{model.n_iter_:,} passes"
+            said = [f"After {passes} and {_mistakes(k)} there has been no clean pass."]
         if model.cycle_ is not None:
             start, period = model.cycle_
             every = "every pass" if period == 1 else f"every {period} passes"

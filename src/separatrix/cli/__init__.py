@@ -39,8 +39,9 @@ def main(
 
 @app.command()
 def trace(
-    data: Annotated[str, typer.Argument(help="A CSV file, or a built-in: iris, wine, digits, wdbc, lecture:L4.1, …")],
-    label: Annotated[str | None, typer.Option(help="The column of the labels; the last one unless told.")] = None,
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
     order: Annotated[str, typer.Option(help="cyclic, shuffle, permutation or random.")] = "cyclic",
     tie: Annotated[str | None, typer.Option(help='What a score of 0 means: mistake, "+1" or "-1".')] = None,
     bias: Annotated[
@@ -54,7 +55,7 @@ def trace(
     """Step through a perceptron on your data, with the two lines of the proof at every mistake."""
     from separatrix.cli.trace import show
 
-    show(data, label, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form="json" if as_json else form)
+    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form="json" if as_json else form)
 
 
 @app.command()

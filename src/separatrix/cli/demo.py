@@ -6,9 +6,11 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
+from separatrix.certificate import certify
 from separatrix.data.lectures import EXAMPLES
 from separatrix.learner import LinearLearner
 from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+from separatrix.statement import lines
 from separatrix.tracing import trace
 
 
@@ -22,7 +24,15 @@ def show() -> None:
     console.print("From w = (0, 0): a mistake is y·⟨w,x⟩ ≤ 0, and corrects w ← w + yx.\n")
     console.print(steps.table())
     console.print(f"\n{steps.explanation()}\n", highlight=False)
+    _xor(console)
     _digits(console)
+
+
+def _xor(console: Console) -> None:
+    example = EXAMPLES["L4.xor"]
+    console.print("[bold]And where it cannot be done[/bold]  (L4, example 2: XOR, with a bias)\n")
+    console.print(*lines(certify(example.X, example.y)), sep="\n", highlight=False, markup=False)
+    console.print()
 
 
 def _digits(console: Console) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class LectureExample:
-    """A worked example: the points, their labels, the lecture's meaning of a score of 0, and a best separator if known."""
+    """A worked example, with the lecture's meaning of a score of 0, a best separator if known, and whether it has a bias."""
 
     name: str
     title: str
@@ -23,6 +23,7 @@ class LectureExample:
     tie: str = "mistake"
     feature_names: tuple[str, ...] = ()
     separator: tuple[float, ...] | None = None
+    bias: bool = False
 
     @property
     def X(self) -> NDArray[np.float64]:  # noqa: N802
@@ -43,6 +44,6 @@ EXAMPLES = {
         LectureExample("L4.1", "example 1", ((4, 0), (1, 1), (0, 1), (-2, -2)), (1, -1, -1, 1), separator=(1, -5)),
         LectureExample("L4.xor", "example 2, XOR", ((1, 1), (1, -1), (-1, 1), (-1, -1)), (1, -1, -1, 1)),
         LectureExample("L4.6", "the margin of w = (1, 0)", ((1, -1), (-1, -1), (0.01, 0), (-1, 0)), (1, 1, 1, -1)),
-        LectureExample("L3.6", "two mistakes where 1/γ² is one", ((1,), (-1,)), (1, -1), separator=(1,)),
+        LectureExample("L3.6", "two mistakes where 1/γ² is one", ((1,), (-1,)), (1, -1), separator=(1,), bias=True),
     )
 }

@@ -18,7 +18,7 @@ from separatrix.data.lectures import EXAMPLES
 
 Array = NDArray[Any]
 
-_BUILT_IN = ("iris", "wine", "digits", "breast_cancer")
+_BUILT_IN = ("iris", "wine", "digits", "breast_cancer", "wdbc")
 _SURE = 1 << 53
 
 
@@ -36,6 +36,8 @@ class Source:
     feature_names: tuple[str, ...] | None = None
     bias: bool = True
     """Whether the examples are meant to be separated with a bias: those of the lectures mostly are not."""
+    tie: str = "mistake"
+    """What a score of 0 means there."""
 
 
 def read_source(name: str, label: str | None = None, positive: str | None = None) -> Source:
@@ -59,13 +61,13 @@ def _lecture(name: str) -> Source:
     example = EXAMPLES.get(name.removeprefix("lecture:"))
     if example is None:
         raise BadInput(f"{name}: no such example; there are {', '.join(f'lecture:{known}' for known in EXAMPLES)}")
-    return Source(name, example.X, example.y, example.feature_names or None, bias=False)
+    return Source(name, example.X, example.y, example.feature_names or None, bias=example.bias, tie=example.tie)
 
 
 def _built_in(name: str) -> Source:
     from sklearn import datasets
 
-    bunch = getattr(datasets, f"load_{name}")()
+    bunch = getattr(datasets, f"load_{'breast_cancer' if name == 'wdbc' else name}")()
     return Source(name, bunch.data, bunch.target_names[bunch.target], tuple(str(title) for title in bunch.feature_names))
 
 
