@@ -16,8 +16,15 @@ def a9a() -> tuple[Any, ...]:
     parts: list[Any] = []
     for name in ("trn", "tst"):
         with bz2.open(DATA / "libsvm" / f"a9a_zero_based.{name}.bz2") as file:
-            parts += load_svmlight_file(file, n_features=123, zero_based=True)
+            X, y = load_svmlight_file(file, n_features=123, zero_based=True)
+        parts += [with_narrow_indices(X), y]
     return tuple(parts)
+
+
+def with_narrow_indices(X: Any) -> Any:
+    """Some peers take no other."""
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 def mnist() -> tuple[Any, ...]:
@@ -40,4 +47,5 @@ def sms_spam(seed: int) -> tuple[Any, ...]:
         labels, texts = zip(*(line.rstrip("\n").split("\t", 1) for line in file), strict=True)
     train, test, y, y_test = train_test_split(texts, labels, test_size=0.2, random_state=seed, stratify=labels)
     words = CountVectorizer(ngram_range=(1, 2), dtype=np.float64)
-    return words.fit_transform(train), np.asarray(y), words.transform(test), np.asarray(y_test)
+    seen, unseen = (with_narrow_indices(X) for X in (words.fit_transform(train), words.transform(test)))
+    return seen, np.asarray(y), unseen, np.asarray(y_test)

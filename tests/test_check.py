@@ -61,9 +61,8 @@ def test_wine_one_against_the_rest_is_separable(k, tmp_path):
 @pytest.mark.parametrize("k", range(8))
 def test_digits_0_to_7_against_the_rest_are_separable(k, tmp_path):
     X, y = load_digits(return_X_y=True)
-    certificate = certify(X, y == k)
+    certificate = certified_and_checked(X, y == k, tmp_path)
     assert certificate.verdict == "separable"
-    assert certificate.verify(X, y == k)
     assert is_tight(certificate)
 
 
@@ -98,6 +97,14 @@ def test_digits_and_iris_jointly(tmp_path):
     X, y = load_iris(return_X_y=True)
     certificate = certified_and_checked(X, y, tmp_path)
     assert (certificate.verdict, certificate.separation) == ("inseparable", "quasi-complete")
+
+
+def test_an_inseparable_integer_set_of_500_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-9, 10, (1600, 500)), rng.integers(0, 2, 1600)
+    certificate = certified_and_checked(X, y, tmp_path)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "overlap")
+    assert len(certificate.witness) <= 502
 
 
 def read_csv(path):
@@ -232,7 +239,7 @@ def test_certify_then_check(tmp_path):
     path = tmp_path / "setosa.json"
     done = command("certify", "iris", "--positive", "setosa", "-o", path)
     assert done.exit_code == 0
-    assert "iris is separable: 150 examples" in done.output
+    assert "iris (setosa against the rest) is separable: 150 examples" in done.output
     assert "221 mistakes" in done.output
     done = command("check", path, "iris", "--positive", "setosa")
     assert (done.exit_code, done.output[:5]) == (0, "VALID")

@@ -235,8 +235,8 @@ def certify(
     y : labels; two classes, or K classes jointly (L2 5)
     fit_intercept : allow a bias, by augmenting x with a 1.
     exact : "auto" narrows the margin until its ends agree to nine digits or so, by exact arithmetic where floating point
-        stalls; True always by exact arithmetic; False, for whom the verdict is enough, looks at the margin once, and with a
-        bias not at the geometric one. The proof is exact in any case.
+        stalls; True always by exact arithmetic; False, for whom the verdict is enough, takes the margin of the first
+        separator, an upper end that is easy to prove, and with a bias no geometric one. The proof is exact in any case.
     time_limit : seconds, after which what is not decided stays "undecided".
 
     Examples

@@ -118,11 +118,15 @@ def interval(
     """Return the proven interval of the margin, as narrow as it gets; w is some separator, `near` pairs to begin with."""
     hull = Hull(pairs, penalised)
     leads, w = hull.leads(w)
+    if exact is False:  # w as it is, and the shortest of a few vectors
+        few = _opening(hull, leads, 10)
+        lengths = np.linalg.norm(hull.vectors(few), axis=1)
+        return _rounded(hull, w, few[[int(np.argmin(lengths))]], np.ones(1))
     best_w, lower = w, float(leads.min()) / float(np.linalg.norm(w[: hull.width]))
     best, upper = (np.empty(0, np.int64), np.empty(0)), np.inf
     work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
     most = max(200, pairs.m)
-    for _ in range(1 if exact is False else 100):
+    for _ in range(100):
         Z = hull.vectors(work)
         size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max())) or 1.0
         weights = hull.nearest(Z / size, work)

@@ -17,7 +17,7 @@ from separatrix.rows import NO_ORDER, Ints, Rows, frozen
 
 ORDERS = ("shuffle", "permutation", "cyclic", "random")
 RUN_BYTES = 1 << 13
-FEWEST_RUNS = 1 << 12
+FEWEST_RUNS = 1 << 14
 STREAMS = 16
 FETCH_AHEAD = 32
 

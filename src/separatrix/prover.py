@@ -25,7 +25,7 @@ from separatrix.rows import Floats, Ints, Rows
 from separatrix.search import Failures, Field, decide
 from separatrix.simplex import TimeUp
 
-_CYCLIC_PASSES = 10  # the quickest, unless the classes come sorted
+_CYCLIC_PASSES = 20  # the quickest, unless the classes come sorted
 _PASSES = 30
 _JOINT_PASSES = 200
 """More classes make the hull's dimension so large that many passes cost less than one look at it."""

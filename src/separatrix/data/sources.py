@@ -7,7 +7,7 @@ feature columns are not all numbers is a header.
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def _against_the_rest(source: Source, positive: str) -> Source:
     if not chosen.any():
         known = ", ".join(str(value) for value in np.unique(source.y).tolist()[:10])
         raise BadInput(f"{source.name}: no example has the class {positive!r}; the classes are {known}")
-    return Source(source.name, source.X, np.where(chosen, positive, f"not {positive}"), source.feature_names, source.bias)
+    name = f"{source.name} ({positive} against the rest)"
+    return replace(source, name=name, y=np.where(chosen, positive, f"not {positive}"))
 
 
 def _csv(path: Path, label: str | None) -> Source:
