@@ -39,7 +39,8 @@ class Data:
     def __init__(self, path, label, cert):
         with open(path, newline="", encoding="utf-8") as file:
             table = [row for row in csv.reader(file) if row]
-        column = table[0].index(label) if label in table[0] else int(label) % len(table[0])
+        last = len(table[0]) - 1
+        column = last if label is None else table[0].index(label) if label in table[0] else int(label) % (last + 1)
         titled = any(isinstance(value(v), str) for j, v in enumerate(table[0]) if j != column)
         places = {value(str(c)): k for k, c in enumerate(cert["classes"])}
         self.X, self.y, self.K, self.m = [], [], len(places), len(table[0]) - 1 + cert["bias"]
@@ -142,8 +143,8 @@ def answer(given):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("certificate", None), ("data", None), ("--label", "-1")):
-        parser.add_argument(name, default=default)
+    for name in ("certificate", "data", "--label"):
+        parser.add_argument(name)
     status, message = answer(parser.parse_args())
     print(message, file=sys.stderr if status == 2 else sys.stdout)
     sys.exit(status)
