@@ -39,8 +39,7 @@ class Data:
     def __init__(self, path, label, cert):
         with open(path, newline="", encoding="utf-8") as file:
             table = [row for row in csv.reader(file) if row]
-        last = len(table[0]) - 1
-        column = last if label is None else table[0].index(label) if label in table[0] else int(label) % (last + 1)
+        column = table[0].index(label) if label in table[0] else int(label or -1) % len(table[0])
         titled = any(isinstance(value(v), str) for j, v in enumerate(table[0]) if j != column)
         places = {value(str(c)): k for k, c in enumerate(cert["classes"])}
         self.X, self.y, self.K, self.m = [], [], len(places), len(table[0]) - 1 + cert["bias"]
