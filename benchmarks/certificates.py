@@ -2,9 +2,9 @@
 
     python -m benchmarks.certificates [NAME …]
 
-The LP's time is for a bare yes or no in floating point. "verdict" is `certify(exact=False)`: the answer with its proof, checked
-exactly; "full" is `certify` as it comes, with the margin narrowed to 1e-9, by exact arithmetic where that needs it. Goals are
-on the verdict's time. SVC may take 200,000 steps. Then the fewest mistakes, and how many flipped labels are found.
+The LP's time is for a bare yes or no in floating point. "verdict" is `certify(exact=False)`: the answer with its proof,
+checked exactly; "full" is `certify` as it comes, with the margin narrowed to 1e-9, by exact arithmetic where that needs it.
+Goals are on the verdict's time. SVC may take 200,000 steps. Then the fewest mistakes, and how many flipped labels are found.
 """
 
 from __future__ import annotations
@@ -150,9 +150,9 @@ def heart():
 
 def flipped_labels():
     """Precision among the most suspicious 2 % where 2 % of the labels were flipped; beside it a logistic regression's."""
-    X, y, _, _ = datasets.sms_spam(0)
-    digits = load_digits(return_X_y=True)
-    for name, (X, y) in {"digits": (digits[0] / 16, digits[1]), "sms_spam": (X, (y == "spam").astype(int))}.items():
+    images, digits = load_digits(return_X_y=True)
+    texts, kinds, _, _ = datasets.sms_spam(0)
+    for name, X, y in (("digits", images / 16, digits), ("sms_spam", texts, (kinds == "spam").astype(int))):
         ours, held_out, trained = [], [], []
         for seed in range(5):
             rng = np.random.default_rng(seed)

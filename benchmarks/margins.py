@@ -5,7 +5,7 @@ LinearSVC shows no multipliers: its gap is its objective less our best dual valu
 its tolerances ours is asked for the gap that it reached. 20 newsgroups: one against the rest, and the K classes jointly
 (LinearSVC's "crammer_singer").
 
-    SEPARATRIX_DATA=... python benchmarks/margins.py [repeats]
+    python -m benchmarks.margins [repeats]
 """
 
 import bz2
