@@ -8,34 +8,26 @@ its tolerances ours is asked for the gap that it reached. 20 newsgroups: one aga
     python -m benchmarks.margins [repeats]
 """
 
-import bz2
 import gzip
-import os
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
+from benchmarks import datasets
+from benchmarks.datasets import DATA
 from separatrix import MaxMarginClassifier
 
-DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TOLERANCES = (1e-1, 1e-2)
 
 
 def a9a():
-    parts = []
-    for part in ("trn", "tst"):
-        with bz2.open(DATA / "libsvm" / f"a9a_zero_based.{part}.bz2") as file:
-            X, y = load_svmlight_file(file, n_features=123, zero_based=True)
-        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-        parts += [X, (y > 0).astype(int)]
-    return parts
+    X, y, X_test, y_test = datasets.a9a()
+    return X, (y > 0).astype(int), X_test, (y_test > 0).astype(int)
 
 
 def newsgroups():
