@@ -48,9 +48,12 @@ def read_source(name: str, label: str | None = None, positive: str | None = None
     >>> read_source("lecture:L2.4").X.tolist()
     [[3.0, 2.0], [-2.0, 2.0], [-2.0, -3.0]]
     """
+    built_in = name.startswith("lecture:") or (name in _BUILT_IN and not Path(name).exists())
+    if built_in and label is not None:
+        raise BadInput(f"{name} is built in and has its own labels: there is no column {label!r} to choose")
     if name.startswith("lecture:"):
         found = _lecture(name)
-    elif name in _BUILT_IN and not Path(name).exists():
+    elif built_in:
         found = _built_in(name)
     else:
         found = _csv(Path(name), label)
