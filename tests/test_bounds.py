@@ -1,7 +1,5 @@
 """The theorems as numbers, and no run ever makes more mistakes than the theorem that speaks of it allows."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from discovery import LEARNERS
-from separatrix import AveragedPerceptron, Perceptron
+from separatrix import AveragedPerceptron, Perceptron, certify
 from separatrix.bounds import (
     effective_mistakes,
     freund_schapire_bound,
@@ -104,12 +102,13 @@ def test_what_applies_depends_on_the_run():
 def test_a_certificate_spares_the_search():
     example = EXAMPLES["L4.1"]
     model = Perceptron(order="cyclic", fit_intercept=False).fit(example.X, example.y)
-    told = SimpleNamespace(verdict="separable", margin=(0.5, 0.8), radius=4.0)
+    told = certify(example.X, example.y, fit_intercept=False, exact=False)
     bounds = model.bounds(example.X, example.y, certificate=told)
-    assert bounds.gamma == 0.5
-    assert 64 in [b.possible for b in bounds.applying]
-    inseparable = SimpleNamespace(verdict="inseparable", margin=None, radius=4.0)
-    assert model.bounds(example.X, example.y, certificate=inseparable).gamma is None
+    assert bounds.gamma == told.margin[0] < 0.78
+    assert model.radius_**2 / told.margin[0] ** 2 in [b.possible for b in bounds.applying]
+    xor = EXAMPLES["L4.xor"]
+    model.fit(xor.X, xor.y)
+    assert model.bounds(xor.X, xor.y, certificate=certify(xor.X, xor.y, fit_intercept=False)).gamma is None
 
 
 def test_other_data_are_refused():
@@ -193,3 +192,19 @@ def test_the_smallest_shortfall_is_below_the_margin_bound_and_any_other_v(data, 
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert found.bound <= value(found.v + 0.1 * rng.normal(size=found.v.shape)) * (1 + 1e-3)
+
+
+def test_a_certificate_of_other_data_is_refused():
+    X, y = [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1]
+    model = Perceptron(order="cyclic", fit_intercept=False).fit(X, y)
+    assert model.bounds(X, y, certificate=certify(X, y, fit_intercept=False)).gamma > 0
+    for other in (certify([[0.0], [1.0]], [0, 1]), certify(X, y)):
+        with pytest.raises(ValueError, match="certificate does not hold"):
+            model.bounds(X, y, certificate=other)
+
+
+def test_examples_of_weight_zero_do_not_count():
+    X, y = [[4, 0], [1, 1], [0, 1], [-2, -2], [4, 0]], [1, -1, -1, 1, -1]
+    model = Perceptron(order="cyclic", fit_intercept=False).fit(X, y, sample_weight=[1, 1, 1, 1, 0])
+    report = model.bounds(X, y)
+    assert report.gamma == pytest.approx(4 / np.sqrt(26))

@@ -283,3 +283,78 @@ def test_bad_names_are_named():
     assert "no such example" in command("certify", "lecture:L9.9").stderr
     assert "no example has the class 'rose'" in command("certify", "iris", "--positive", "rose").stderr
     assert command("check", "nowhere.json", "iris").exit_code == 2
+
+
+# What is forged is refused by both verifiers alike.
+
+ANIMALS = np.array([[1, 2], [2, 1], [8, 9], [9, 8], [5, 20], [6, 21]])
+KINDS = np.array(["cat", "cat", "dog", "dog", "emu", "emu"])
+
+
+def forgeries():
+    """Yield (what, data, labels, options, the field or fields changed)."""
+    pets = ANIMALS[:4], KINDS[:4], {}
+    three = ANIMALS, KINDS, {}
+    xor = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]), np.array([1, -1, -1, 1]), {}
+    touching = np.array([[1, 0], [-1, 0], [0, 1]]), np.array([1, 1, -1]), {"fit_intercept": False}
+    yield "upper below lower", *pets, {"margin.upper": -1e9}
+    yield "geometric upper below lower", *pets, {"geometric_margin.upper": -9.0}
+    yield "lower too high", *pets, {"margin.lower": 1e3}
+    yield "bound too low", *pets, {"mistake_bound": 1}
+    yield "ties of a separable set", *pets, {"ties": "+1"}
+    yield "another format", *pets, {"format": "x"}
+    yield "another radius", *pets, {"radius_squared": "1"}
+    yield "classes in another order", *pets, {"classes": ["dog", "cat"]}
+    yield "a geometric margin of three classes", *three, {"geometric_margin": "margin"}
+    yield "a bound of an inseparable set", *xor, {"mistake_bound": 1}
+    yield "a direction that overlap denies", *xor, {"direction": [["5", "-7", "3"]]}
+    yield "a direction that nothing claims", *xor, {"direction": [["5", "-7", "3"]], "separation": None}
+    yield "a spanning witness for nothing", *xor, {"separation": None}
+    yield "a witness of another row", *xor, {"witness.rows": [0, 1, 2, 0]}
+    yield "a negative weight", *xor, {"witness.weights": ["1/4", "1/4", "1/4", "-1/4"]}
+    yield "the other tie and order", *touching, {"classes": [1, -1], "ties": "-1"}
+    yield "bias as text", *pets, {"bias": "false"}
+    yield "infinite margin", *pets, {"margin.upper": float("inf")}
+    yield "a huge radius", *pets, {"radius_squared": "1e400"}
+    yield "half a row", *xor, {"witness.rows": [0, 1, 2, 3.9]}
+
+
+@pytest.mark.parametrize("forged", [pytest.param(f, id=f[0]) for f in forgeries()])
+def test_both_verifiers_refuse_a_forged_field(forged, tmp_path):
+    _, X, y, options, changes = forged
+    document = json.loads(certify(X, y, **options).to_json())
+    for field, value in changes.items():
+        part, *rest = field.split(".")
+        value = document["margin"] if value == "margin" else value
+        if rest:
+            document[part][rest[0]] = value
+        else:
+            document[part] = value
+    text = json.dumps(document)
+    (tmp_path / "forged.json").write_text(text)
+    write_csv(tmp_path / "data.csv", X, y)
+    status, _ = standalone(tmp_path / "forged.json", tmp_path / "data.csv")
+    assert status in (1, 2)
+    try:
+        accepted = Certificate.from_json(text).verify(X, y)
+    except ValueError as problem:
+        accepted = "not a certificate" not in str(problem)
+    assert not accepted
+
+
+def test_a_first_line_that_is_half_a_header_is_refused_and_a_byte_order_mark_is_not_data(tmp_path):
+    (tmp_path / "half.csv").write_text("?,1,0\n2,1,1\n3,1,0\n")
+    done = CliRunner().invoke(app, ["certify", str(tmp_path / "half.csv")])
+    assert done.exit_code == 2
+    assert "line 1, column 1" in done.stderr
+    (tmp_path / "marked.csv").write_text("9,1,0\n2,1,1\n3,1,0\n", encoding="utf-8-sig")
+    done = CliRunner().invoke(app, ["certify", str(tmp_path / "marked.csv")])
+    assert "3 examples" in done.output
+
+
+@pytest.mark.parametrize("labels", [["1.0", "1", "2"], ["inf", "x", "x"], ["a", "b", "b"], ["3", "4", "4"]])
+def test_labels_are_read_alike_on_the_command_line_and_by_the_checker(labels, tmp_path):
+    rows = [f"{i},{i * i},{label}" for i, label in enumerate(labels)]
+    (tmp_path / "data.csv").write_text("\n".join(["h,w,kind", *rows]) + "\n")
+    CliRunner().invoke(app, ["certify", str(tmp_path / "data.csv"), "-o", str(tmp_path / "c.json")])
+    assert standalone(tmp_path / "c.json", tmp_path / "data.csv")[0] == 0

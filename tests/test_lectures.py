@@ -1,7 +1,10 @@
 """Every worked example of the lectures comes out exactly, under its own lecture's setting (promise 1)."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, reference
 from separatrix.data.lectures import EXAMPLES
@@ -11,7 +14,9 @@ from separatrix.rows import Rows
 def learn(name, estimator=Perceptron, **settings):
     example = EXAMPLES[name]
     settings = {"order": "cyclic", "fit_intercept": False, "tie": example.tie} | settings
-    return estimator(**settings).fit(example.X, example.y), example
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator(**settings).fit(example.X, example.y), example
 
 
 def path(model, example):

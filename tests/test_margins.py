@@ -234,3 +234,11 @@ def test_circulations_stay_below_and_balance(seed, K):
     balanced = circulation(flow)
     assert np.all((balanced >= 0) & (balanced <= flow))
     assert balanced.sum(axis=0) == pytest.approx(balanced.sum(axis=1), abs=1e-12)
+
+
+def test_a_failed_refit_leaves_the_earlier_fit():
+    X, y = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [4.0, 4.0]]), [0, 0, 1, 1]
+    model = MaxMarginClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.fit(np.ones((4, 5)), ["a", "b", "a", "b"], sample_weight=[-1, 1, 1, 1])
+    assert model.predict(X).tolist() == y

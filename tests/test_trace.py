@@ -51,6 +51,7 @@ def test_l2_4_two_mistakes():
     assert steps.holds
 
 
+@pytest.mark.filterwarnings("ignore:the weights at the start of pass")
 def test_a_cycle_is_named_and_line_1_holds_without_a_separator():
     steps = lecture("L1.8", max_iter=None)
     assert [row["w"] for row in steps.mistakes] == [[1, -0.5], [1, 0.5], [1, -0.5]]
@@ -226,3 +227,21 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path, text, arguments, messag
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_random_draws_with_rows_left_out_are_the_models_own_run():
+    X, y = [[4, 0], [1, 1], [0, 1], [-2, -2], [3, 1]], [1, -1, -1, 1, 1]
+    model = Perceptron(order="random", random_state=0, max_iter=3).fit(X, y, sample_weight=[1, 5, 1, 1, 0])
+    steps = trace(model, X, y)
+    assert steps.model is model
+    assert len(steps.mistakes) == len(model.ledger_)
+
+
+def test_an_early_stop_is_told_as_it_was():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
+    model = Perceptron(early_stopping=True, n_iter_no_change=2, random_state=0, max_iter=20).fit(X, y)
+    steps = trace(model, X, y)
+    assert json.loads(steps.to_json())["n_mistakes"] == len(steps.mistakes) == len(model.ledger_)
+    assert f"After {model.ledger_.cut.pass_number} pass" in steps.explanation()
+    assert "Training went back to here" in " ".join(steps.explanation().split())

@@ -5,6 +5,7 @@ import os
 import pkgutil
 import signal
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -39,7 +40,9 @@ def test_brent_finds_any_period_whatever_comes_before(period, lead):
 def test_cycles_are_named_by_their_first_pass_and_their_period(seed):
     rng = np.random.default_rng(seed)
     data, y = rng.integers(-3, 4, size=(7, 2)), [0, 1, 0, 1, 2, 1, 0] if seed % 2 else [0, 1, 0, 1, 1, 1, 0]
-    model = Perceptron(order="cyclic", max_iter=None).fit(data, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = Perceptron(order="cyclic", max_iter=None).fit(data, y)
     assert model.cycle_ is not None or model.converged_
     if model.cycle_ is not None:
         start, period = model.cycle_
@@ -51,7 +54,8 @@ def test_cycles_are_named_by_their_first_pass_and_their_period(seed):
 
 def test_some_cycles_start_late_and_are_long():
     data, y = [[2, -3], [-2, -2], [-2, 2], [3, 1], [-3, -3], [-1, 0]], [1, 0, 0, 0, 1, 1]
-    assert Perceptron(order="cyclic", max_iter=None).fit(data, y).cycle_ == (4, 10)
+    with pytest.warns(ConvergenceWarning, match="start of pass 4 come back, with a period of 10"):
+        assert Perceptron(order="cyclic", max_iter=None).fit(data, y).cycle_ == (4, 10)
 
 
 def test_a_cycle_is_noted_but_does_not_shorten_a_given_number_of_passes():
@@ -87,6 +91,12 @@ def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
     model = Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit([[100, 1], [100, 0]], [1, -1])
     assert model.converged_
     assert model.n_iter_ > 60
+
+
+def test_even_separable_data_are_not_waited_for_for_ever(monkeypatch):
+    monkeypatch.setattr(training, "SEPARABLE_PASS_CAP", 100)
+    with pytest.warns(ConvergenceWarning, match="proven separable, but 100 passes were not enough"):
+        Perceptron(max_iter=None, random_state=0).fit([[1.0], [1 + 2**-40]], [0, 1])
 
 
 def test_where_nothing_is_proven_the_cap_ends_it(monkeypatch):
@@ -221,8 +231,12 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
         return kernel(*arguments)
 
     monkeypatch.setattr(training.passes, "present", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(data, y)
+    before_test = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(data, y)
+    finally:
+        signal.signal(signal.SIGINT, before_test)
     assert len(calls) == 2
     assert np.array_equal(model.coef_, before)
     assert model.predict(X).shape == (400,)

@@ -1,7 +1,7 @@
 """Check a certificate of separability against a CSV: python check_certificate.py CERTIFICATE.json DATA.csv [--label COLUMN]
 
 Standard library only, exact arithmetic. A pair has the vector a: x̃ = (x, 1), or x without a bias, signed by its class; for
-K > 2 classes x̃ in the block of the row's own class, −x̃ in that of a rival. Whole numbers are read as they are, others as the
+K > 2 classes x̃ in the block of the own class, −x̃ in that of a rival. Whole numbers are read as they are, others as the
 float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
   separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
   inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
@@ -25,7 +25,7 @@ def demand(holds, what):
 
 def value(text):
     for kind in (int, float):
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             return Q(kind(text))
     return text
 
@@ -37,23 +37,22 @@ def whole(numbers):
 
 class Data:
     def __init__(self, path, label, cert):
-        with open(path, newline="", encoding="utf-8") as file:
-            table = [row for row in csv.reader(file) if row]
+        table = [row for row in csv.reader(open(path, newline="", encoding="utf-8-sig")) if row]
         column = table[0].index(label) if label in table[0] else int(label or -1) % len(table[0])
-        titled = any(isinstance(value(v), str) for j, v in enumerate(table[0]) if j != column)
-        places = {value(str(c)): k for k, c in enumerate(cert["classes"])}
+        titled = all(isinstance(value(v), str) for j, v in enumerate(table[0]) if j != column)
+        read = value if all(type(c) in (int, float) for c in cert["classes"]) else str
+        places = {read(str(c)): k for k, c in enumerate(cert["classes"])}
         self.X, self.y, self.K, self.m = [], [], len(places), len(table[0]) - 1 + cert["bias"]
         for line, row in list(enumerate(table, 1))[titled:]:
             try:
-                demand(len(row) == len(table[0]), "another number of columns")
-                self.X.append(whole([Q(value(v)) for j, v in enumerate(row) if j != column] + [Q(1)] * cert["bias"]))
-                self.y.append(places[value(row[column])])
-            except (ValueError, ArithmeticError, KeyError) as problem:
+                self.y.append(places[read(row.pop(column))])
+                self.X.append(whole([Q(value(v)) for v in row] + [Q(1)] * cert["bias"]))
+            except (ValueError, ArithmeticError, KeyError, IndexError) as problem:
                 raise OSError(f"{path}, line {line}: {problem!r}") from None
-        demand((len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"]), "it is about other data")
+        fine = (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
+        demand(fine and all(len(x) == self.m for x, _ in self.X), "it is about other data, or a row has other columns")
 
-    def leads(self, direction):
-        """Return (row, rival, ⟨w,a⟩) for every pair."""
+    def leads(self, direction):  # (row, rival, ⟨w,a⟩) for every pair
         demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
         (flat, scale), found = whole([Q(v) for w in direction for v in w]), []
         for i, (x, cleared) in enumerate(self.X):
@@ -63,12 +62,10 @@ class Data:
         return found
 
     def vector(self, i, rival):
-        x, own = self.X[i][0], self.y[i]
-        demand(rival != own and 0 <= rival < self.K, f"row {i} has no rival {rival}")
-        return [v * ((k == own) - (k == rival)) for k in ([1] if self.K == 2 else range(self.K)) for v in x]
+        demand(rival != self.y[i] and 0 <= rival < self.K, f"row {i} has no rival {rival}")
+        return [v * ((k == self.y[i]) - (k == rival)) for k in range(self.K)[self.K == 2 :] for v in self.X[i][0]]
 
-    def combination(self, part):
-        """Return Σλa and Σλ."""
+    def combination(self, part):  # Σλa and Σλ
         weights, pairs = [Q(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
         fine = len(set(pairs)) == len(weights) > 0 and min(weights) > 0 and all(0 <= i < len(self.X) for i, _ in pairs)
         demand(fine, "weights must be positive, one a pair, on rows that are there")
@@ -79,11 +76,11 @@ class Data:
     def margin(self, part, width):
         least, square = Q(part["least"]), sum(Q(v) ** 2 for w in part["direction"] for v in w[:width])
         demand(least > 0 and min(self.leads(part["direction"]), key=lambda p: p[2])[2] >= least, "a lead is below the least")
-        demand(0 <= part["lower"] and Q(part["lower"]) ** 2 * square <= least**2, "the lower margin is too high")
+        fine = 0 <= part["lower"] <= part["upper"] and Q(part["lower"]) ** 2 * square <= least**2
+        demand(fine and (width == self.m or self.K == 2), "the lower margin is too high, or K > 2 have a geometric one")
         total, weight = self.combination(part["weights"])
-        demand(width == self.m or total[-1] == 0, "the weights of the geometric margin do not balance")
-        upper = Q(part["upper"]) * weight
-        demand(sum(v * v for v in total[: None if self.K > 2 else width]) <= upper**2, "the upper margin is too low")
+        short = sum(v * v for v in total[: None if self.K > 2 else width]) <= (Q(part["upper"]) * weight) ** 2
+        demand(short and (width == self.m or total[-1] == 0), "the upper margin is too low, or its weights do not balance")
         return least**2 / square
 
     def overlap(self, part, equations):
@@ -95,8 +92,7 @@ class Data:
         demand(spanned >= (self.K - 1) * (self.m - len(equations)), "the spanning witness does not span all rows")
 
 
-def rank(rows, prime=2**61 - 1):
-    """Return the rank modulo a prime, which is never above the true one."""
+def rank(rows, prime=2**61 - 1):  # modulo a prime, which is never above the true one
     rows, found = [[v % prime for v in row] for row in rows], 0
     while rows:
         pivot = rows.pop()
@@ -109,6 +105,11 @@ def rank(rows, prime=2**61 - 1):
 
 def check(cert, data):
     verdict, kind, ties, radius = cert["verdict"], cert["separation"], cert["ties"], Q(cert["radius_squared"])
+    fine = cert["format"] == "separatrix certificate 1" and type(cert["bias"]) is bool
+    demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
+    unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
+    unproven += ["spanning", "equations"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
+    demand(not any(cert[name] for name in unproven), "it claims what it does not prove")
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")
     kinds = {"separable": ["complete"], "touching": ["quasi-complete"], "inseparable": [None, "quasi-complete", "overlap"]}
@@ -130,8 +131,7 @@ def check(cert, data):
 
 def answer(given):
     try:
-        with open(given.certificate, encoding="utf-8") as file:
-            cert = json.load(file)
+        cert = json.loads(open(given.certificate, "rb").read())
         check(cert, Data(given.data, given.label, cert))
     except ArithmeticError as problem:
         return 1, f"NOT VALID: {problem}"

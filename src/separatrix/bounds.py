@@ -185,6 +185,12 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
             "X and y are not the data of the fit: a mistake of the ledger is none on them (of a stream, give all)"
         )
     codes = encode_as(model.classes_, labels)
+    if certificate is not None and not (certificate.proof.bias == model.fit_intercept and certificate.verify(X, y)):
+        raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
+    left_out = model._run.left_out
+    if left_out.size:
+        presented = np.setdiff1d(np.arange(rows.n), left_out)
+        rows, codes, certificate = rows.take(presented), codes[presented], None
     radius = float(np.sqrt(rows.survey() + model.fit_intercept))
     passes = len(model.mistakes_per_pass_)
     ovr = len(model.classes_) > 2 and not model._run.joint

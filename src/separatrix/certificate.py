@@ -8,23 +8,26 @@ statistician's: *complete*, *quasi-complete* where some w has no negative ⟨w,a
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
-from math import isqrt
+from math import isfinite, isqrt
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import _get_feature_names, check_array
 
 from separatrix import exact as checking
+from separatrix.inputs import name_text_column
 from separatrix.labels import encode, encode_as, labels_of
 from separatrix.proof import Direction, MarginProof, Proof, Witness
 from separatrix.prover import prove
 from separatrix.rows import Array, Rows
 from separatrix.statement import as_html, lines
 
+Kind = TypeVar("Kind")
 FORMAT = "separatrix certificate 1"
 _SURE = 1 << 53
 
@@ -147,6 +150,10 @@ class Certificate:
     def fault(self, X: Any, y: Any) -> str | None:
         """Return what does not hold for these data, or None."""
         rows, labels, _ = read_examples(X, y)
+        if len(set(self.classes)) != self.proof.n_classes or sorted(self.classes) != self.classes:
+            return "the classes are not sorted and different"
+        if self.feature_names is not None and len(self.feature_names) != self.proof.d:
+            return f"there are {len(self.feature_names)} names for {self.proof.d} features"
         try:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError) as problem:
@@ -189,24 +196,24 @@ class Certificate:
             if document["format"] != FORMAT:
                 raise ValueError(f"the format is {document['format']!r}, not {FORMAT!r}")
             proof = Proof(
-                n=int(document["examples"]),
-                d=int(document["features"]),
+                n=_of(int, document["examples"]),
+                d=_of(int, document["features"]),
                 n_classes=len(document["classes"]),
-                bias=bool(document["bias"]),
-                verdict=str(document["verdict"]),
+                bias=_of(bool, document["bias"]),
+                verdict=_of(str, document["verdict"]),
                 ties=document["ties"],
                 separation=document["separation"],
                 direction=None if document["direction"] is None else _direction_in(document["direction"]),
                 margin=_margin_in(document["margin"]),
                 geometric=_margin_in(document["geometric_margin"]),
-                radius_squared=Fraction(document["radius_squared"]),
+                radius_squared=_rational(document["radius_squared"]),
                 mistake_bound=document["mistake_bound"],
                 witness=_witness_in(document["witness"]),
                 spanning=_witness_in(document["spanning"]),
                 equations=_direction_in(document["equations"]),
             )
             return cls(proof, list(document["classes"]), document["feature_names"])
-        except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as problem:
+        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
             what = f"{problem} is missing" if isinstance(problem, KeyError) else problem
             raise ValueError(f"this is not a certificate: {what}") from None
 
@@ -256,12 +263,18 @@ def certify(
     """
     if exact not in ("auto", True, False):
         raise ValueError(f"exact must be 'auto', True or False, not {exact!r}")
+    if not isinstance(fit_intercept, bool | np.bool_):
+        raise ValueError(f"fit_intercept must be True or False, not {fit_intercept!r}")
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
     rows, labels, names = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
         raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+    if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
+        raise ValueError(
+            f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"
+        )
     proof = prove(rows, codes, len(classes), bool(fit_intercept), exact, time_limit)
     return Certificate(proof, classes.tolist(), names)
 
@@ -272,7 +285,13 @@ def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
     labels = labels_of(X, y, "certify")
     if isinstance(X, list) or getattr(X, "dtype", None) is np.dtype(object):
         _refuse_unrepresentable(np.asarray(X))
-    X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    given = X
+    try:
+        X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = X.astype(np.float64) if X.dtype == object else X
+    except ValueError:
+        name_text_column(given)
+        raise
     if X.dtype.kind == "f" and X.dtype.itemsize > 8:
         raise ValueError(f"X has the type {X.dtype}, of which float64 cannot hold every number: convert it first")
     rows = Rows(sp.csr_array(X) if sp.issparse(X) else X)
@@ -294,7 +313,7 @@ def _direction_out(direction: Direction | None) -> list[list[str]] | None:
 
 
 def _direction_in(vectors: Any) -> Direction:
-    return tuple(tuple(Fraction(number) for number in vector) for vector in vectors)
+    return tuple(tuple(_rational(number) for number in vector) for vector in vectors)
 
 
 def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
@@ -306,8 +325,8 @@ def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
 def _witness_in(part: Any) -> Witness | None:
     if part is None:
         return None
-    rows, rivals = (tuple(int(i) for i in part[name]) for name in ("rows", "rivals"))
-    return Witness(rows, rivals, tuple(Fraction(weight) for weight in part["weights"]))
+    rows, rivals = (tuple(_of(int, i) for i in part[name]) for name in ("rows", "rivals"))
+    return Witness(rows, rivals, tuple(_rational(weight) for weight in part["weights"]))
 
 
 def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
@@ -328,6 +347,21 @@ def _margin_in(part: Any) -> MarginProof | None:
     weights = _witness_in(part["weights"])
     if weights is None:
         raise ValueError("a margin has no weights")
-    return MarginProof(
-        _direction_in(part["direction"]), Fraction(part["least"]), weights, float(part["lower"]), float(part["upper"])
-    )
+    lower, upper = (float(part[name]) for name in ("lower", "upper"))
+    if not (isfinite(lower) and isfinite(upper)):
+        raise ValueError("a margin is not a finite number")
+    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, lower, upper)
+
+
+def _of(kind: type[Kind], value: Any) -> Kind:
+    """Return a value that must be of this very type: True is no number, and 3.9 no row."""
+    if type(value) is not kind:
+        raise ValueError(f"{value!r} should be of type {kind.__name__}")
+    return value
+
+
+def _rational(text: Any) -> Fraction:
+    """Return the number written "p" or "p/q"; nothing shorter that stands for something huge."""
+    if not isinstance(text, str) or not re.fullmatch(r"-?\d+(/\d+)?", text):
+        raise ValueError(f"{text!r:.60} is not a whole number or a fraction p/q")
+    return Fraction(text)

@@ -210,6 +210,10 @@ def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:
 
 
 def _well_formed(proof: Proof, examples: Examples) -> str | None:
+    spanned = proof.spanning is not None or bool(proof.equations)
+    directed = proof.direction is not None and proof.separation not in ("complete", "quasi-complete")
+    if directed or (spanned and proof.separation != "overlap"):
+        return "a direction or a spanning witness is given for a separation that is not claimed"
     vectors = 1 if proof.n_classes == 2 else proof.n_classes
     directions = [proof.direction] + [part.direction for part in (proof.margin, proof.geometric) if part is not None]
     for direction in directions:
@@ -253,9 +257,8 @@ def _verdict(proof: Proof, examples: Examples) -> str | None:
     if proof.verdict == "separable":
         if proof.direction is None or proof.witness is not None:
             return "a separable verdict needs a separator, and no witness"
-        if proof.margin is not None and proof.direction == proof.margin.direction:
-            return None  # its leads are compared with a positive number below
-        return None if _all_positive(examples, proof.direction) else "the separator does not separate"
+        same = proof.margin is not None and proof.direction == proof.margin.direction  # whose leads are compared below
+        return None if same else "the separator is not the one whose margin is proven"
     if proof.verdict not in ("touching", "inseparable"):
         return f"{proof.verdict!r} is not a verdict that can be proven"
     if proof.witness is None:
@@ -281,10 +284,6 @@ def _own(examples: Examples) -> NDArray[np.bool_]:
     if examples.K == 2:
         return np.zeros((examples.n, 1), bool)
     return np.asarray(np.arange(examples.K)[None, :] == examples.codes[:, None])
-
-
-def _all_positive(examples: Examples, direction: Direction) -> bool:
-    return bool(((examples.signs(direction, Fraction(0)) > 0) | _own(examples)).all())
 
 
 def _separation(proof: Proof, examples: Examples) -> str | None:

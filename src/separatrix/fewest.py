@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,8 @@ def fewest_mistakes(
     """
     if tie not in TIES:
         raise ValueError(f"tie must be one of {sorted(TIES)}, not {tie!r}")
+    if not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
@@ -263,12 +266,13 @@ class _Search(Contradictions):
     def _separate(self, allowed: NDArray[np.bool_]) -> None:
         """The allowed rows should be separable: find how, and offer it."""
         which = np.flatnonzero(allowed[self.rows_of])
-        needed = self.strict[which].astype(float)
         options = {"time_limit": max(0.05, self.left())}
         free = np.zeros(self.Z.shape[1])
-        answer = linprog(free, A_ub=-self.Z[which], b_ub=-needed, bounds=(None, None), method="highs", options=options)
-        if answer.status == 0:
-            self.offer(np.asarray(answer.x))
+        for needed in (np.ones(len(which)), self.strict[which].astype(float)):  # leads of 0 only where they are needed
+            answer = linprog(free, A_ub=-self.Z[which], b_ub=-needed, bounds=(None, None), method="highs", options=options)
+            if answer.status == 0:
+                self.offer(np.asarray(answer.x))
+                return
 
     def _minimum_hitting_set(self, limit: float) -> tuple[int, NDArray[np.bool_] | None]:
         """Return a proven lower bound of the size of a hitting set, and a hitting set."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from separatrix.labels import Codes, encode, plain, with_newcomer
 from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows
@@ -47,6 +50,32 @@ def declared_classes(classes: Any) -> Array:
     if given.ndim != 1 or not given.size:
         raise ValueError(f"classes must be a list of one label or more, got {classes!r}")
     return encode(plain(given))[0]
+
+
+@contextmanager
+def schema_kept(estimator: Any) -> Iterator[None]:
+    """Put the features' names and number back when a fit fails: the earlier fit stays usable."""
+    names = ("n_features_in_", "feature_names_in_", "classes_")
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            estimator.__dict__.pop(name, None)
+        estimator.__dict__.update(before)
+        raise
+
+
+def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
+    """Return X as the kernels read it, its width and names checked against those of the fit."""
+    try:
+        read = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        if read.dtype == object:  # as a table of categories arrives
+            read = read.astype(np.float64)
+    except ValueError:
+        name_text_column(X)
+        raise
+    return Rows(read)
 
 
 def name_text_column(X: Any) -> None:

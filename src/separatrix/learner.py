@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -14,10 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     check_is_fitted,
-    validate_data,
 )
 
-from separatrix.inputs import HeldOut, example_weight, name_text_column
+from separatrix.inputs import HeldOut, example_weight, read_rows, schema_kept
 from separatrix.labels import Codes, encode, encode_as, labels_of
 from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
@@ -96,9 +94,9 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             `early_stopping=True` they take the place of a held-out fraction of X
         """
         self._validate_params()
-        with self._schema_kept():
+        with schema_kept(self):
             y = labels_of(X, y, type(self).__name__)
-            rows = self._rows(X, reset=True)
+            rows = read_rows(self, X, reset=True)
             classes, codes = encode(y)
             if len(classes) < 2:
                 raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
@@ -175,19 +173,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # State.
 
-    @contextmanager
-    def _schema_kept(self) -> Iterator[None]:
-        """Put the features' names and number back when a fit fails: the earlier fit stays usable."""
-        names = ("n_features_in_", "feature_names_in_")
-        before = {name: vars(self)[name] for name in names if name in vars(self)}
-        try:
-            yield
-        except BaseException:
-            for name in names:
-                self.__dict__.pop(name, None)
-            self.__dict__.update(before)
-            raise
-
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
         return hasattr(self, "_run")
@@ -241,16 +226,6 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def _rows(self, X: Any, reset: bool = False) -> Rows:
-        try:
-            read = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-            if read.dtype == object:  # as a table of categories arrives
-                read = read.astype(np.float64)
-        except ValueError:
-            name_text_column(X)
-            raise
-        return Rows(read)
-
     def _weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
         weight = example_weight(sample_weight, len(y))
         if weight.size and not np.any(weight) and classes is not None:
@@ -278,7 +253,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("X_val and y_val go together: one of them is missing")
         if X_val is not None:
             labels = labels_of(X_val, y_val, "X_val")
-            validation = self._rows(X_val)
+            validation = read_rows(self, X_val)
             validation.survey(names=self._names())
             return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
         if not self.early_stopping:
@@ -330,13 +305,13 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
         check_is_fitted(self)
-        scores = self._scores(self._rows(X))
+        scores = self._scores(read_rows(self, X))
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
         check_is_fitted(self)
-        scores = self._scores(self._rows(X))
+        scores = self._scores(read_rows(self, X))
         labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
         return labels
 

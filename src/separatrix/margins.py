@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from separatrix.hardmargin import Inseparable, solve_hard
-from separatrix.inputs import example_weight
+from separatrix.inputs import example_weight, read_rows, schema_kept
 from separatrix.labels import Codes, encode, labels_of, plain
 from separatrix.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.softmargin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
@@ -147,20 +147,22 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight : scales `C` for each example; 0 leaves it out
         """
         self._validate_params()
-        y = labels_of(X, y, type(self).__name__)
-        rows = self._rows(X, reset=True)
-        self.classes_, codes = encode(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {self.classes_.tolist()}")
-        rows.survey(names=self._names())
-        cost = self._costs(sample_weight, y, codes)
-        which = np.flatnonzero(cost)
-        if not which.size:
-            raise ValueError("every sample_weight is zero: nothing is left to learn from")
-        if which.size < rows.n:
-            rows, codes, cost = rows.take(which), codes[which], cost[which]
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        self._publish(self._solutions(rows, codes, cost, seed), which)
+        with schema_kept(self):
+            y = labels_of(X, y, type(self).__name__)
+            rows = read_rows(self, X, reset=True)
+            self.classes_, codes = encode(y)
+            if len(self.classes_) < 2:
+                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {self.classes_.tolist()}")
+            rows.survey(names=self._names())
+            cost = self._costs(sample_weight, y, codes)
+            which = np.flatnonzero(cost)
+            if not which.size:
+                raise ValueError("every sample_weight is zero: nothing is left to learn from")
+            if which.size < rows.n:
+                rows, codes, cost = rows.take(which), codes[which], cost[which]
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            solutions = self._solutions(rows, codes, cost, seed)
+        self._publish(solutions, which)
         return self
 
     def _costs(self, sample_weight: Any, y: Array, codes: Codes) -> Floats:
@@ -224,13 +226,10 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
 
-    def _rows(self, X: Any, reset: bool = False) -> Rows:
-        return Rows(validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False))
-
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
         check_is_fitted(self)
-        rows = self._rows(X)
+        rows = read_rows(self, X)
         rows.survey(names=self._names())
         scores = rows.scores(self.coef_, self.intercept_)
         return scores if len(self.classes_) > 2 else scores[:, 0]

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.inputs import check_newcomers, declared_classes
+from separatrix.inputs import check_newcomers, declared_classes, read_rows
 from separatrix.labels import encode_as, labels_of, newcomers
 from separatrix.learner import LinearLearner
 from separatrix.ledger import NEVER
@@ -32,7 +32,7 @@ class OnlineLearner(LinearLearner):
         if self.class_weight == "balanced":
             raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
         y = labels_of(X, y, type(self).__name__)
-        rows = self._rows(X, reset=first)
+        rows = read_rows(self, X, reset=first)
         declared = None if classes is None else declared_classes(classes)
         run = self._new_run(y[:1].copy() if declared is None else declared, rows.d) if first else self._run
         strangers = newcomers(run.classes, y)

@@ -107,7 +107,7 @@ class Trace:
                 "bound": self.bound,
                 "converged": model.converged_,
                 "cycle": None if model.cycle_ is None else model.cycle_._asdict(),
-                "n_mistakes": model.n_mistakes_,
+                "n_mistakes": len(model.ledger_),
                 "complete": self.complete,
                 "holds": self.holds,
                 "steps": self.rows,
@@ -188,15 +188,18 @@ class Trace:
 
     def explanation(self) -> str:
         """Return how the run ended and what the theorem says, in the numbers of this run."""
-        model, k = self.model, self.model.n_mistakes_
+        model, k, cut = self.model, len(self.model.ledger_), self.model.ledger_.cut
         if not self.complete:
             said = [f"The first {len(self.rows):,} steps of {model.n_seen_:,}."]
         elif model.converged_:
             w = self.rows[-1]["w"]
             said = [f"Pass {model.n_iter_} is clean: w = {_vector(w)} separates the examples, after {_mistakes(k)}."]
         else:
-            passes = "1 pass" if model.n_iter_ == 1 else f"{model.n_iter_:,} passes"
+            number = model.n_iter_ if cut is None else cut.pass_number
+            passes = "1 pass" if number == 1 else f"{number:,} passes"
             said = [f"After {passes} and {_mistakes(k)} there has been no clean pass."]
+            if cut is not None:
+                said.append(f"Training went back to here after {model.n_iter_:,}: held-out accuracy was never higher.")
         if model.cycle_ is not None:
             start, period = model.cycle_
             every = "every pass" if period == 1 else f"every {period} passes"
@@ -273,9 +276,8 @@ def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False
-    per_pass = len(labels) - len(run.left_out)
-    passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
-    return bool(run.ledger.steps == per_pass * passes and run.ledger.verify(X, labels))
+    shown = sum(len(which) for _, which in _order(estimator, as_rows(X)))
+    return bool(run.ledger.steps == shown and run.ledger.verify(X, labels))
 
 
 def _order(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:

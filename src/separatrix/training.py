@@ -20,6 +20,8 @@ from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
 PASS_CAP = 10_000
 """With `max_iter=None`, the passes after which training gives up on data that nothing could be proven about."""
+SEPARABLE_PASS_CAP = 200_000
+"""The same on data that are proven separable: a clean pass must come, but it may take longer than anybody can wait."""
 FIRST_PROOF = 32
 FIRST_PROOF_OF_CYCLIC = 1024
 """With `max_iter=None`, a proof is looked for after so many passes, and again as they double; a cycle may come first."""
@@ -30,6 +32,10 @@ WHY_IT_ENDED = {
     "certify(X, y) shows the examples that make it impossible.",
     "touching": "the data are proven separable only by touching, with a margin of 0: nothing bounds the mistakes, so "
     "training ended after {:,} passes. certify(X, y) shows why.",
+    "separable": "the data are proven separable, but {:,} passes were not enough: the margin is so small that the theorem "
+    "allows more mistakes than can be waited for. Scale the features, or use MaxMarginClassifier(C=None).",
+    "cycle": "the weights at the start of pass {1:,} come back, with a period of {2:,}: no pass would ever be without a "
+    "mistake, so training ended after {0:,}.",
     "undecided": "{:,} passes did not separate the data, and nothing could be proven about them in that time. Either no "
     "linear boundary does, or the margin is so small that the perceptron needs longer. Set max_iter to go on.",
 }
@@ -275,14 +281,14 @@ def train(
     """Make passes until one is clean, a cycle is found, held-out accuracy stalls for `patience` passes, or `max_iter`.
 
     With `max_iter=None`, `verdict(seconds)` is asked as the passes double: on separable data a clean pass must come, so it
-    is waited for; on other data nothing is.
+    is waited for longer; on other data nothing is waited for.
     """
     ledger, rows = run.ledger, problem.rows
     per_pass: list[int] = []
     scores: list[float] = []
     finder, cycle, converged = CycleFinder(), None, False
     best: Snapshot | None = None
-    limit: float = PASS_CAP if max_iter is None else max_iter
+    limit = PASS_CAP if max_iter is None else max_iter
     next_proof = FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF
     proven, began = "undecided", time.monotonic()
     while len(per_pass) < limit and not converged:
@@ -294,7 +300,7 @@ def train(
         if max_iter is None and number == next_proof and proven == "undecided":
             proven, next_proof = verdict(max(1.0, time.monotonic() - began)), 2 * next_proof
             if proven == "separable":
-                limit = np.inf
+                limit = SEPARABLE_PASS_CAP
             elif proven != "undecided":
                 break
         if number + 1 == average_from:
@@ -320,6 +326,8 @@ def train(
         watcher.after_training(run, problem)
     if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
         raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
-    if max_iter is None and not converged and cycle is None and (proven != "undecided" or len(per_pass) == limit):
-        warnings.warn(WHY_IT_ENDED[proven].format(len(per_pass)), ConvergenceWarning, stacklevel=4)
+    if max_iter is None and not converged:
+        ended = "cycle" if cycle is not None else proven
+        if ended in ("cycle", "inseparable", "touching") or len(per_pass) == limit:
+            warnings.warn(WHY_IT_ENDED[ended].format(len(per_pass), *(cycle or ())), ConvergenceWarning, stacklevel=4)
     return Outcome(per_pass, converged, cycle, scores)

@@ -19,7 +19,6 @@ from separatrix.data.lectures import EXAMPLES
 Array = NDArray[Any]
 
 _BUILT_IN = ("iris", "wine", "digits", "breast_cancer", "wdbc")
-_SURE = 1 << 53
 
 
 class BadInput(ValueError):  # noqa: N818
@@ -85,7 +84,7 @@ def _against_the_rest(source: Source, positive: str) -> Source:
 
 def _csv(path: Path, label: str | None) -> Source:
     try:
-        with open(path, newline="", encoding="utf-8") as file:
+        with open(path, newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
             table = [(lines.line_num, row) for row in lines if row]
     except FileNotFoundError:
@@ -100,7 +99,7 @@ def _csv(path: Path, label: str | None) -> Source:
     features = [j for j in range(len(first)) if j != column]
     if not features:
         raise BadInput(f"{path}, line {table[0][0]}: there is no column beside the label")
-    titled = any(_number(first[j]) is None for j in features)
+    titled = all(_number(first[j]) is None for j in features)
     rows, labels = [], []
     for line, row in table[titled:]:
         if len(row) != len(first):
