@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from discovery import ESTIMATORS, LEARNERS, ONLINE
 from separatrix import Perceptron
+from separatrix.rows import Rows
 
 X = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [0.0, -2.0], [3.0, 1.0], [-2.0, -2.0]])
 Y = np.array([0, 1, 0, 1, 1, 0])
@@ -163,6 +164,21 @@ def test_duplicate_and_unsorted_entries_are_summed_and_sorted(estimator):
     assert np.array_equal(one.coef_, other.coef_)
     assert np.array_equal(one.decision_function(messy), other.decision_function(clean))
     assert np.array_equal(messy.data, before)
+
+
+@every
+def test_indices_out_of_order_are_read_where_they_lie(estimator):
+    rng = np.random.default_rng(0)
+    table = np.rint(4 * rng.normal(size=(30, 6))) * (rng.random((30, 6)) < 0.6)
+    tidy = sp.csr_matrix(table)
+    backwards = np.concatenate([np.arange(e - 1, b - 1, -1) for b, e in zip(tidy.indptr, tidy.indptr[1:], strict=False)])
+    messy = sp.csr_matrix((tidy.data[backwards], tidy.indices[backwards], tidy.indptr), shape=tidy.shape)
+    y = np.arange(30) % 2
+    one, other = (estimator(random_state=0).fit(m, y) for m in (messy, tidy))
+    assert np.allclose(one.coef_, other.coef_, rtol=0, atol=1e-6 if estimator not in LEARNERS else 0)
+    rows = Rows(messy)
+    rows.survey()
+    assert rows.source is messy
 
 
 @every

@@ -97,13 +97,16 @@ class Rows:
     def survey(self, weight: Floats = NO_WEIGHT, names: Sequence[str] | None = None) -> float:
         """Return max ‖x‖² over the rows of nonzero weight; raise for what no learner can read.
 
-        A CSR matrix with unsorted or repeated indices is replaced by its sorted sum first.
+        A CSR matrix with repeated indices is replaced by its sum first; indices out of order are read as they are.
         """
-        largest = 0.0
+        largest, seen = 0.0, np.empty(0, np.int64)
         for begin, end, rows, at in self.blocks():
             block_weight = weight if at == begin or not weight.size else frozen(weight[begin:end])
-            problem, row, entry, norm = kernels.survey(rows.parts, self.d, at, at + end - begin, block_weight)
-            if problem == kernels.NOT_CANONICAL:
+            problem, row, entry, norm = kernels.survey(rows.parts, self.d, at, at + end - begin, block_weight, seen)
+            if problem == kernels.UNSORTED:
+                seen = np.zeros(self.d, np.int64)
+                problem, row, entry, norm = kernels.survey(rows.parts, self.d, at, at + end - begin, block_weight, seen)
+            if problem == kernels.REPEATED:
                 self.source = self.source.copy()
                 self.source.has_canonical_format = False
                 self.source.sum_duplicates()

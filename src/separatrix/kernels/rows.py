@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 from separatrix.kernels import kernel, part, summing_part
 
 LARGEST = np.finfo(np.float64).max
-FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, NOT_CANONICAL = range(5)
+FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, UNSORTED, REPEATED = range(6)
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
@@ -126,8 +126,12 @@ def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):
 
 
 @kernel
-def survey(rows, d, begin, end, weight):
-    """Return (what is wrong, row, entry, R²) for rows begin…end; R² over the rows of nonzero weight."""
+def survey(rows, d, begin, end, weight, seen):
+    """Return (what is wrong, row, entry, R²) for rows begin…end; R² over the rows of nonzero weight.
+
+    Indices out of order do no harm, but repeated ones do: seen[j], where there is room for it, is the last row, counted
+    from 1, in which column j occurred.
+    """
     data, indices, indptr = rows
     d, largest = np.uint64(d), 0.0
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -140,8 +144,12 @@ def survey(rows, d, begin, end, weight):
             for p in range(first, last):
                 if indices[p] < 0 or np.uint64(indices[p]) >= d:
                     return BAD_INDEX, i, p, 0.0
-                if p > first and indices[p] <= indices[p - ONE]:
-                    return NOT_CANONICAL, i, p, 0.0
+                if seen.size > 0:
+                    if seen[np.uint64(indices[p])] == np.int64(i + ONE):
+                        return REPEATED, i, p, 0.0
+                    seen[np.uint64(indices[p])] = np.int64(i + ONE)
+                elif p > first and indices[p] <= indices[p - ONE]:
+                    return UNSORTED, i, p, 0.0
         norm = 0.0
         for p in range(first, last):
             x = np.float64(data[p])
