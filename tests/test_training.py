@@ -93,6 +93,14 @@ def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
     assert model.n_iter_ > 60
 
 
+@pytest.mark.parametrize("y", [[0, 1, 1, 0, 0], [0, 1, 1, 2, 0], [0, 0, 0, 1, 2]])
+def test_a_class_of_which_nothing_is_presented_does_not_disturb_the_search_for_a_proof(y, monkeypatch):
+    monkeypatch.setattr(training, "PASS_CAP", 40)
+    data, weight = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0]]), [1, 1, 1, 0, 0]
+    with pytest.warns(ConvergenceWarning, match=r"proven inseparable|nothing could be proven"):
+        Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit(data, y, sample_weight=weight)
+
+
 def test_even_separable_data_are_not_waited_for_for_ever(monkeypatch):
     monkeypatch.setattr(training, "SEPARABLE_PASS_CAP", 100)
     with pytest.warns(ConvergenceWarning, match="proven separable, but 100 passes were not enough"):

@@ -150,6 +150,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from separatrix.prover import prove
 
         shown = problem.taken(np.flatnonzero(problem.weight)) if problem.weight.size else problem
+        if len(np.unique(shown.codes)) < len(run.classes):
+            return "undecided"  # a class of which no example is presented: the certificate is about classes with examples
         targets = [shown.codes]
         if len(run.classes) > 2 and not run.joint:
             targets = [(shown.codes == k).astype(np.int32) for k in range(len(run.classes))]

@@ -8,7 +8,8 @@ import typer
 
 from separatrix.certificate import Certificate
 from separatrix.certificate import certify as prove
-from separatrix.data.sources import BadInput, Source, read_source
+from separatrix.cli.refusal import refusing
+from separatrix.data.sources import Source, read_source
 from separatrix.statement import lines
 
 STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
@@ -24,17 +25,11 @@ def run(
     time_limit: float | None,
 ) -> int:
     """Certify, print, write, and return the exit status."""
-    try:
+    with refusing("certify", data):
         source = read_source(data, label, positive)
         certificate = prove(source.X, source.y, fit_intercept=source.bias if bias is None else bias, time_limit=time_limit)
         certificate.feature_names = None if source.feature_names is None else list(source.feature_names)
         text = certificate.to_json(output)
-    except (BadInput, OSError) as problem:
-        typer.echo(f"separatrix certify: {problem}", err=True)
-        return 2
-    except ValueError as problem:
-        typer.echo(f"separatrix certify: {data}: {problem}", err=True)
-        return 2
     if as_json:
         typer.echo(text, nl=False)
     else:

@@ -7,21 +7,16 @@ from pathlib import Path
 import typer
 
 from separatrix.certificate import Certificate
-from separatrix.data.sources import BadInput, read_source
+from separatrix.cli.refusal import refusing
+from separatrix.data.sources import read_source
 
 
 def run(certificate: Path, data: str, label: str | None, positive: str | None) -> int:
     """Check, print, and return the exit status."""
-    try:
+    with refusing("check", certificate):
         claimed = Certificate.from_json(certificate)
         source = read_source(data, label, positive)
         fault = claimed.fault(source.X, source.y)
-    except (BadInput, OSError) as problem:
-        typer.echo(f"separatrix check: {problem}", err=True)
-        return 2
-    except ValueError as problem:
-        typer.echo(f"separatrix check: {certificate}: {problem}", err=True)
-        return 2
     if fault is not None:
         typer.echo(f"NOT VALID for {source.name}: {fault}")
         return 1

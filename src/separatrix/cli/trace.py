@@ -1,11 +1,10 @@
 """`separatrix trace`: every step of a perceptron on the reader's data, and the theorem in the reader's numbers."""
 
-from typing import NoReturn
-
 import typer
 from rich.console import Console
 
-from separatrix.data.sources import BadInput, read_source
+from separatrix.cli.refusal import refuse, refusing
+from separatrix.data.sources import read_source
 from separatrix.linear import Perceptron
 from separatrix.tracing import trace
 
@@ -26,8 +25,8 @@ def show(
 ) -> None:
     """Print the trace in one of the formats."""
     if form not in FORMATS:
-        _refuse(f"--format {form!r} is not one of {', '.join(FORMATS)}")
-    try:
+        refuse("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
+    with refusing("trace", name):
         source = read_source(name, label, positive)
         model = Perceptron(
             order=order,
@@ -37,10 +36,6 @@ def show(
             random_state=seed,
         )
         steps = trace(model, source.X, source.y)
-    except (BadInput, OSError) as problem:
-        _refuse(str(problem))
-    except ValueError as problem:
-        _refuse(f"{name}: {problem}")
     if form == "table":
         console = Console()
         console.print(steps.table())
@@ -48,8 +43,3 @@ def show(
         console.print(steps.explanation(), highlight=False)
     else:
         typer.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
-
-
-def _refuse(message: str) -> NoReturn:
-    typer.echo(f"separatrix trace: {message}", err=True)
-    raise typer.Exit(2)

@@ -1,0 +1,26 @@
+"""What every verb does with input it cannot use: one line that says what and where, and exit status 2."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from separatrix.data.sources import BadInput
+
+
+def refuse(verb: str, what: object) -> NoReturn:
+    """Say what cannot be used, and end."""
+    typer.echo(f"separatrix {verb}: {what}", err=True)
+    raise typer.Exit(2)
+
+
+@contextmanager
+def refusing(verb: str, subject: object) -> Iterator[None]:
+    """Turn an error about the input into a refusal; one that does not name its file is told to be about `subject`."""
+    try:
+        yield
+    except (BadInput, OSError) as problem:
+        refuse(verb, problem)
+    except ValueError as problem:
+        refuse(verb, f"{subject}: {problem}")
