@@ -41,7 +41,8 @@ class Examples:
         step = max(1, _BLOCK // max(1, self.d))
         for begin in range(0, self.n, step):
             end = min(self.n, begin + step)
-            yield begin, end, self.X[begin:end].astype(np.float64, copy=False)
+            block = self.X if end - begin == self.n else self.X[begin:end]  # slicing CSR copies it
+            yield begin, end, block.astype(np.float64, copy=False)
 
     @property
     def norms(self) -> NDArray[np.float64]:

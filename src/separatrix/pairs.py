@@ -55,6 +55,10 @@ class Pairs:
         taken = self.rows.source[which]
         return taken.toarray() if sp.issparse(taken) else np.asarray(taken)
 
+    def _block(self, begin: int, end: int) -> Any:
+        """Return rows begin…end; all of them as they are, because slicing CSR copies it."""
+        return self.rows.source if end - begin == self.rows.n else self.rows.source[begin:end]
+
     def vectors(self, pairs: Ints) -> Floats:
         """Return the vectors of some pairs, a row each."""
         which = self.row_of(pairs)
@@ -81,7 +85,7 @@ class Pairs:
 
     def residues(self, begin: int, end: int) -> NDArray[np.int64]:
         """Return rows x̃ modulo p. A float is a whole number times a power of two, and 2³¹ ≡ 1."""
-        block = self.rows.source[begin:end]
+        block = self._block(begin, end)
         block = block.toarray() if sp.issparse(block) else np.asarray(block)
         if block.dtype.kind == "u":
             found = (block % np.uint64(PRIME)).astype(np.int64)
@@ -110,7 +114,7 @@ class Pairs:
         tops = np.zeros(self.m)
         tops[self.rows.d :] = 1.0
         for begin, end, _, _ in self.rows.blocks():
-            block = self.rows.source[begin:end]
+            block = self._block(begin, end)
             if sp.issparse(block):
                 if block.nnz:
                     np.maximum.at(tops, block.indices, np.abs(block.data.astype(np.float64)))
@@ -135,7 +139,7 @@ class Pairs:
         """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
         squares = np.empty(self.rows.n)
         for begin, end, _, _ in self.rows.blocks():
-            block = self.rows.source[begin:end].astype(np.float64, copy=False)
+            block = self._block(begin, end).astype(np.float64, copy=False)
             summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
             squares[begin:end] = np.asarray(summed).reshape(-1)
         top = float(squares.max())
