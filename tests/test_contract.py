@@ -71,6 +71,8 @@ def test_scikit_learn_contract(estimator, check):
 def test_parameters_are_keyword_only_with_the_designed_defaults(estimator):
     expected = {
         "rule": "perceptron",
+        "C": 1.0,
+        "margin": 1.0,
         "tie": "mistake",
         "multi_class": "joint",
         "order": "shuffle",

@@ -21,7 +21,7 @@ from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
-from separatrix.rules import RULES, TIES
+from separatrix.rules import RULES, TIES, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights
 
@@ -34,6 +34,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "rule": [StrOptions(set(RULES))],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "margin": [Interval(Real, 0, None, closed="left")],
         "tie": [StrOptions(set(TIES))],
         "multi_class": [StrOptions({"joint", "ovr"})],
         "order": [StrOptions(set(ORDERS))],
@@ -53,6 +55,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         rule: str = "perceptron",
+        C: float | str = 1.0,
+        margin: float = 1.0,
         tie: str = "mistake",
         multi_class: str = "joint",
         order: str = "shuffle",
@@ -68,6 +72,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         record: bool = False,
     ) -> None:
         self.rule = rule
+        self.C = C
+        self.margin = margin
         self.tie = tie
         self.multi_class = multi_class
         self.order = order
@@ -110,6 +116,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
             run.radius_squared = radius_squared
             run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), self._seed()
+            run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
             outcome = self._train(run, problem, held_out)
         if run.keeps_rows:
             run.ledger.keep_rows(rows, 0, 0)
@@ -188,6 +195,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multi_class=self.multi_class,
             average=self._averages,
             scored=self.record,
+            rule=Rule(self.rule, float(self.margin), float(self.C)),
             keeps_rows=self.record or self._stores_rows,
             start=start,
         )
@@ -202,7 +210,8 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_unchanged(self, run: Run) -> None:
         """Raise where a parameter that the weights depend on was changed since the run began."""
-        begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class}
+        begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class, **run.rule._asdict()}
+        begun["rule"] = begun.pop("name")
         for name, value in begun.items():
             if getattr(self, name) != value:
                 raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
@@ -213,6 +222,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.ledger_: Ledger = run.ledger
         self.mistakes_per_pass_ = per_pass
         self.n_mistakes_ = sum(per_pass)
+        self.n_errors_ = run.errors
         self.n_iter_ = len(per_pass)
         self.n_seen_ = run.ledger.steps + run.steps_dropped
         self.radius_ = float(np.sqrt(run.radius_squared + run.bias))

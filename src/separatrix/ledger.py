@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.kernels import passes
+from separatrix.kernels import replays
 from separatrix.labels import encode_as, plain
 from separatrix.rows import NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
+from separatrix.rules import Rule
 from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
 
 NEVER = 1 << 62
@@ -80,14 +81,27 @@ class Ledger:
     """The mistakes of a run.
 
     `len(ledger)` is their number and iterating yields each as a `Mistake`. The columns `step`, `example`, `up`, `down`,
-    `correction` (empty when every correction is 1) and `score` (empty unless recorded) are arrays; `up` and `down` are
-    places in `classes`, −1 for none. `kept` is how many of them the fitted weights consist of.
+    `correction` (empty when every correction is 1), `shrink` (of the rules that keep variances) and `score` (empty unless
+    recorded) are arrays; `up` and `down` are places in `classes`, −1 for none. `kept` is how many of them the fitted weights
+    consist of. What is a mistake is for the `rule` to say: with a margin to keep, a right answer can be one.
     """
 
     def __init__(
-        self, classes: Array, n_features: int, *, bias: bool, tie: int, scored: bool, start: Weights | None
+        self,
+        classes: Array,
+        n_features: int,
+        *,
+        bias: bool,
+        tie: int,
+        scored: bool,
+        start: Weights | None,
+        rule: Rule | None = None,
+        joint: bool = False,
     ) -> None:
         self.classes = classes
+        self.rule = rule or Rule()
+        self.joint = joint
+        self.weighted = False
         self.grown = False
         self.n_features = n_features
         self.bias = bias
@@ -106,6 +120,7 @@ class Ledger:
         self._up = Column("i1", "i4")
         self._down = Column("i1", "i4")
         self._correction = Column("f8")
+        self._shrink = Column("f8")
         self._score = Column("f8")
 
     def __len__(self) -> int:
@@ -138,6 +153,11 @@ class Ledger:
         return self._correction.values
 
     @property
+    def shrink(self) -> Array:
+        """By how much of (Σx̃)(Σx̃)ᵀ the variances shrank; empty for rules that keep none."""
+        return self._shrink.values
+
+    @property
     def score(self) -> Array:
         """The score that was wrong (jointly: the lead over the rival); empty unless recorded."""
         return self._score.values
@@ -145,7 +165,11 @@ class Ledger:
     @property
     def nbytes(self) -> int:
         """The memory that the columns take."""
-        return sum(c.values.nbytes for c in (self._step, self._example, self._up, self._down, self._correction, self._score))
+        return sum(column.values.nbytes for column in self._columns)
+
+    @property
+    def _columns(self) -> tuple[Column, ...]:
+        return self._step, self._example, self._up, self._down, self._correction, self._shrink, self._score
 
     def __iter__(self) -> Iterator[Mistake]:
         """Yield the mistakes in order."""
@@ -172,7 +196,9 @@ class Ledger:
         """Note that a pass starts here."""
         self.pass_starts.append((self.steps, len(self)))
 
-    def append(self, step: Array, example: Array, up: Array, down: Array, correction: Array, score: Array) -> None:
+    def append(
+        self, step: Array, example: Array, up: Array, down: Array, correction: Array, shrink: Array, score: Array
+    ) -> None:
         """Add mistakes."""
         if not self.correction.size and np.any(correction != 1.0):
             self._correction.append(np.ones(len(self)))
@@ -183,6 +209,8 @@ class Ledger:
         self._example.append(example)
         self._up.append(up)
         self._down.append(down)
+        if self.rule.spread:
+            self._shrink.append(shrink)
         if self._scored:
             self._score.append(score)
 
@@ -203,7 +231,7 @@ class Ledger:
         self.cut = Cut(pass_number, steps, len(self) - mistakes)
         self.steps = steps
         del self.pass_starts[pass_number:]
-        for column in (self._step, self._example, self._up, self._down, self._correction, self._score):
+        for column in self._columns:
             column.truncate(min(mistakes, len(column.values)))
 
     def keep_rows(self, rows: Rows, offset: int, since: int) -> None:
@@ -237,23 +265,49 @@ class Ledger:
 
     def _replay(self, k: int, X: Any, scale: Floats, start: Weights | None = None) -> Weights:
         rows, numbers = self.mistaken_rows(X)
-        state = Flat(self._n_outputs, self.n_features, rows.sparse, start)
+        state = self.state(rows.sparse, start)
         self.replay_into(state, rows, numbers, slice(0, k), scale)
         return state.weights()
 
+    def state(self, sparse: bool, start: Weights | None) -> Flat:
+        """Return the weights before the first mistake, and Σ where the rule keeps one, for a replay."""
+        return Flat(self._n_outputs, self.n_features, sparse, start, spread=self.rule.spread)
+
     def replay_into(self, state: Flat, rows: Rows, numbers: Array, which: slice, scale: Floats = NO_WEIGHT) -> None:
         """Apply the corrections of some mistakes to `state`; mistake m was made on row numbers[m]."""
+        for part, block, at in self._blocks(rows, numbers, which):
+            replays.replay(
+                *(block.parts, self.n_features, at, *self._pairs(part), self._of(self.correction, part)),
+                *(self._of(self.shrink, part), self._of(scale, part), *state.arrays, state.K, self.bias),
+                self.rule.spread == "full",
+            )
+
+    def directions(self, state: Flat, rows: Rows, numbers: Array, which: slice) -> tuple[Array, Array]:
+        """Return Σx̃ of some mistakes, the bias last, for the class raised and for the class lowered; `state` goes on."""
+        raised, lowered = np.zeros((2, which.stop - which.start, self.n_features + 1))
+        for part, block, at in self._blocks(rows, numbers, which):
+            here = slice(part.start - which.start, part.stop - which.start)
+            replays.directions(
+                *(block.parts, self.n_features, at, *self._pairs(part), self._of(self.shrink, part)),
+                *(*state.arrays, state.K, self.bias, self.rule.spread == "full", raised[here], lowered[here]),
+            )
+        return raised, raised if state.K == 1 else lowered
+
+    def _blocks(self, rows: Rows, numbers: Array, which: slice) -> Iterator[tuple[slice, Rows, Array]]:
+        """Yield some mistakes in blocks: which they are, rows that a kernel can read, and the row of each among them."""
         for begin in range(which.start, which.stop, rows.block):
             part = slice(begin, min(begin + rows.block, which.stop))
             block, at = rows, frozen(numbers[part].astype(np.int64))
             if rows.parts is None:
                 block, at = rows.take(at), frozen(np.arange(part.stop - part.start))
-            correction = self.correction[part] if self.correction.size else NO_WEIGHT
-            passes.replay(
-                *(block.parts, self.n_features, at, frozen(self.up[part].astype(np.int32))),
-                *(frozen(self.down[part].astype(np.int32)), correction, scale[part] if scale.size else NO_WEIGHT),
-                *(state.W, state.b, state.K, self.bias),
-            )
+            yield part, block, at
+
+    def _pairs(self, part: slice) -> tuple[Array, Array]:
+        return frozen(self.up[part].astype(np.int32)), frozen(self.down[part].astype(np.int32))
+
+    @staticmethod
+    def _of(column: Floats, part: slice) -> Floats:
+        return column[part] if column.size else NO_WEIGHT
 
     def mistaken_rows(self, X: Any = None) -> tuple[Rows, Array]:
         """Return rows, stored or of X, and the row of each mistake among them."""
@@ -295,19 +349,17 @@ class Ledger:
             return False
         if len(self) and (rows.n <= int(self.example.max()) or np.any(np.diff(self.step.astype(np.int64)) < 0)):
             return False
-        state = Flat(self._n_outputs, self.n_features, rows.sparse, self.start)
+        state = self.state(rows.sparse, self.start)
         length = np.sqrt(np.sum(state.W**2) + np.sum(state.b**2))
         memo = np.array([length, float(length == 0.0)])
-        for begin in range(0, len(self), rows.block):
-            part = slice(begin, min(begin + rows.block, len(self)))
-            numbers, block, known = self.example[part].astype(np.int64), rows, codes
-            if rows.parts is None:
-                block, known, numbers = rows.take(numbers), codes[numbers], np.arange(part.stop - begin)
-            right = passes.audit(
-                *(block.parts, self.n_features, frozen(known), frozen(numbers), frozen(self.up[part].astype(np.int32))),
-                *(frozen(self.down[part].astype(np.int32)), self.correction[part], self.score[part]),
-                *(state.W, state.b, np.empty(state.K), self.bias, self.tie, not self.grown, memo),
+        how = self.bias, self.joint, self.tie, self.rule.code, self.rule.margin
+        for part, block, at in self._blocks(rows, self.example, slice(0, len(self))):
+            known = codes if block is rows else codes[self.example[part].astype(np.int64)]
+            right = replays.audit(
+                *(block.parts, self.n_features, frozen(known), at, *self._pairs(part), self._of(self.correction, part)),
+                *(self._of(self.shrink, part), self._of(self.score, part), *state.arrays, np.empty(state.K), how),
+                *(self.rule.C, not self.weighted, not self.grown, memo),
             )
-            if right < part.stop - begin:
+            if right < part.stop - part.start:
                 return False
         return True

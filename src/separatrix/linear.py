@@ -92,6 +92,8 @@ class AveragedPerceptron(OnlineLearner):
         self,
         *,
         rule: str = "perceptron",
+        C: float | str = 1.0,
+        margin: float = 1.0,
         tie: str = "mistake",
         multi_class: str = "joint",
         order: str = "shuffle",
@@ -109,6 +111,8 @@ class AveragedPerceptron(OnlineLearner):
     ) -> None:
         super().__init__(
             rule=rule,
+            C=C,
+            margin=margin,
             tie=tie,
             multi_class=multi_class,
             order=order,

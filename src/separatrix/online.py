@@ -51,6 +51,7 @@ class OnlineLearner(LinearLearner):
             run.ledger.begin_pass()
             per_pass = [*per_pass, 0]
         run.radius_squared = max(run.radius_squared, radius_squared)
+        run.ledger.weighted = run.ledger.weighted or bool(np.any((weight != 0.0) & (weight != 1.0)))
         offset = run.rows_seen
         try:
             for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):

@@ -88,8 +88,25 @@ def is_mistake(y: int, s: float, tie: str) -> bool:
     return predicted != y
 
 
+def correction(rule: str, lead: float, square: float, margin: float, C: float) -> float:
+    """The size of the correction of the other rules, 0 for none; `square` is ‖x‖², for K classes jointly 2‖x‖²."""
+    if rule == "margin":
+        return float(lead <= margin)
+    loss = max(0.0, 1.0 - lead)
+    if loss == 0.0 or square == 0.0:
+        return 0.0
+    return {"pa": loss / square, "pa1": min(C, loss / square), "pa2": loss / (square + 1 / (2 * C))}[rule]
+
+
 def perceptron(
-    X: Array, y: Sequence[int], order: Iterable[int], tie: str = "mistake", weight: Sequence[float] | None = None
+    X: Array,
+    y: Sequence[int],
+    order: Iterable[int],
+    tie: str = "mistake",
+    weight: Sequence[float] | None = None,
+    rule: str = "perceptron",
+    margin: float = 1.0,
+    C: float = 1.0,
 ) -> Run:
     """Present the examples in order; on a mistake w ← w + yx (times the example's weight, where there are weights)."""
     run = Run([np.zeros(X.shape[1])])
@@ -101,7 +118,8 @@ def perceptron(
         step += 1
         w = run.last
         s = float(w @ X[i])
-        if is_mistake(y[i], s, tie):
+        c *= is_mistake(y[i], s, tie) if rule == "perceptron" else correction(rule, y[i] * s, X[i] @ X[i], margin, C)
+        if c:
             w = w + c * y[i] * X[i]
             run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, s))
         run.weights.append(w)
@@ -115,8 +133,13 @@ def rival(label: int, s: Array, tie: str) -> int:
     """The class that beats the label: the highest wrong one, lowest index first; the label itself where it wins."""
     if tie == "first":
         return int(np.argmax(s))
-    wrong = max((k for k in range(len(s)) if k != label), key=lambda k: (s[k], -k))
+    wrong = highest_wrong(label, s)
     return wrong if s[wrong] >= s[label] else label
+
+
+def highest_wrong(label: int, s: Array) -> int:
+    """The class that comes nearest to beating the label."""
+    return max((k for k in range(len(s)) if k != label), key=lambda k: (s[k], -k))
 
 
 def multiclass(
@@ -126,6 +149,9 @@ def multiclass(
     order: Iterable[int],
     tie: str = "mistake",
     weight: Sequence[float] | None = None,
+    rule: str = "perceptron",
+    margin: float = 1.0,
+    C: float = 1.0,
 ) -> Run:
     """A weight vector per class; on a mistake w_true ← w_true + x, w_rival ← w_rival − x."""
     run = Run([np.zeros((n_classes, X.shape[1]))])
@@ -137,20 +163,50 @@ def multiclass(
         step += 1
         W = run.last
         s = W @ X[i]
-        r = rival(y[i], s, tie)
-        if r != y[i]:
+        r = rival(y[i], s, tie) if rule == "perceptron" else highest_wrong(y[i], s)
+        lead = float(s[y[i]] - s[r])
+        c *= r != y[i] if rule == "perceptron" else correction(rule, lead, 2 * X[i] @ X[i], margin, C)
+        if c:
             W = W.copy()
             W[y[i]] += c * X[i]
             W[r] -= c * X[i]
-            run.mistakes.append(Mistake(step, i, int(y[i]), r, c, float(s[y[i]] - s[r])))
+            run.mistakes.append(Mistake(step, i, int(y[i]), r, c, lead))
         run.weights.append(W)
     return run
 
 
-def one_vs_rest(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake") -> list[Run]:
+def one_vs_rest(
+    X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake", **rule: Any
+) -> list[Run]:
     """K perceptrons, each with its class against all others."""
     order = list(order)
-    return [perceptron(X, [1 if label == k else -1 for label in y], order, tie) for k in range(n_classes)]
+    return [perceptron(X, [1 if label == k else -1 for label in y], order, tie, **rule) for k in range(n_classes)]
+
+
+def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: float, full: bool) -> Run:
+    """Crammer, Kulesza and Dredze (2009): Gaussian weights, moved where they are unsure; y is 0…K−1, two classes have one w.
+
+    Moves along Σx by (1 − lead)/(v + 1/C), v = xᵀΣx of the lead; then Σ ← Σ − Σx(Σx)ᵀ/(v + 1/C), of which the diagonal
+    form keeps the diagonal.
+    """
+    K, d = (1 if n_classes == 2 else n_classes), X.shape[1]
+    run, S = Run([np.zeros((K, d))]), [np.eye(d) for _ in range(K)]
+    for step, i in enumerate(order, 1):
+        W, x = run.last, X[i]
+        s = W @ x
+        r = highest_wrong(y[i], s) if K > 1 else 1 - y[i]
+        moved = [(y[i], 1.0), (r, -1.0)] if K > 1 else [(0, 2.0 * y[i] - 1.0)]
+        lead = float(sum(sign * s[k] for k, sign in moved))
+        rate = 1.0 / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / C)
+        if lead < 1.0 and x.any():
+            W = W.copy()
+            for k, sign in moved:
+                z = S[k] @ x
+                W[k] += sign * (1.0 - lead) * rate * z
+                S[k] = S[k] - rate * (np.outer(z, z) if full else np.diag(z * z))
+            run.mistakes.append(Mistake(step, i, int(y[i]), int(r), (1.0 - lead) * rate, float(s[0] if K == 1 else lead)))
+        run.weights.append(W)
+    return run
 
 
 # What follows from a run: the average, the votes, the pocket (L2 9, L4 8).

@@ -1,12 +1,47 @@
 """When a presentation is a mistake and how large the correction is (L1 2 and 5, L2 4–6, L4 2, L5 2–3).
 
 The kernels read plain integers; this file gives them their names. A rule is one entry in `RULES`, one branch in
-`kernels/passes.py` and one function in `reference.py`.
+`kernels/passes.py` and one in `reference.py`. With the lead m = y·s (K classes: the true class's score less its rival's),
+the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K classes: 2‖x̃‖²):
+
+    perceptron   a mistake when m ≤ 0, or as the tie says   correction 1
+    margin       when m ≤ `margin`                          1
+    pa           when ℓ > 0                                 ℓ/q
+    pa1          when ℓ > 0                                 min(C, ℓ/q)
+    pa2          when ℓ > 0                                 ℓ/(q + 1/2C)
+    arow         when ℓ > 0                                 ℓ/(v + 1/C) of Σx̃, where v = x̃ᵀΣx̃; Σ shrinks by Σx̃x̃ᵀΣ/(v + 1/C)
+
+pa, pa1 and pa2 are Crammer and others' passive-aggressive rules (2006); arow is Crammer, Kulesza and Dredze's (2009), with a
+variance for each weight, or with the whole matrix Σ (`"arow-full"`). An example of zero length corrects nothing, so it is no
+mistake to the rules that divide by its length. Where examples have weights, a weight multiplies the correction.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
-RULES: Final = {"perceptron": 0}
+RULES: Final = {"perceptron": 0, "margin": 1, "pa": 2, "pa1": 3, "pa2": 4, "arow": 5, "arow-full": 6}
+PERCEPTRON, MARGIN, PA, PA1, PA2, AROW, AROW_FULL = RULES.values()
+
+WITH_C: Final = ("pa1", "pa2", "arow", "arow-full")
+"""The rules that have a C."""
+
+
+class Rule(NamedTuple):
+    """A rule with its settings."""
+
+    name: str = "perceptron"
+    margin: float = 0.0
+    C: float = 1.0
+
+    @property
+    def code(self) -> int:
+        """The kernels' code."""
+        return RULES[self.name]
+
+    @property
+    def spread(self) -> str:
+        """What the rule keeps about how sure the weights are: nothing, a "diagonal" of variances, or the "full" matrix."""
+        return {"arow": "diagonal", "arow-full": "full"}.get(self.name, "")
+
 
 TIE_IS_MISTAKE: Final = 0
 TIE_IS_PLUS: Final = 1

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from separatrix.kernels import passes
+from separatrix.kernels import replays
 from separatrix.ledger import Ledger
 from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem, Run
-from separatrix.weights import Flat, Weights, n_outputs
+from separatrix.weights import Weights, n_outputs
 
 PRODUCT_BYTES = 1 << 25
 TRIED_PER_PASS = 10
@@ -25,29 +27,50 @@ class Ballot:
         self.scores = voters.scores(*start)
         self.votes = np.zeros((voters.n, K))
         self.counted = 0
+        self._spread = ledger.state(voters.sparse, None) if ledger.rule.spread else None
 
     def count(self, rows: Rows, numbers: Array) -> Floats:
         """Count the mistakes not yet counted, mistake m being row numbers[m]; return the share of votes up to now."""
-        ledger, since = self.ledger, self.counted
-        survived = ledger.survival(since)
-        which, row = np.unique(numbers[since:].astype(np.int64), return_inverse=True)
-        columns = (ledger.up[since:].astype(np.int32), ledger.down[since:].astype(np.int32))
-        correction = ledger.correction[since:] if ledger.correction.size else NO_WEIGHT
-        arguments = (frozen(row.astype(np.int64)), frozen(columns[0]), frozen(columns[1]), frozen(correction))
-        nothing = tuple(frozen(a[:0]) for a in arguments)
-        known = _float64(rows if len(which) == rows.n else rows.take(which))
-        at_once = max(1, PRODUCT_BYTES // (8 * max(1, len(which))))
-        shares = np.empty_like(self.votes)
+        ledger, end = self.ledger, len(self.ledger)
+        at_once = max(1, end if self._spread is None else PRODUCT_BYTES // (16 * (ledger.n_features + 1)))
+        for begin in range(self.counted, end, at_once):
+            self._count(rows, numbers, slice(begin, min(begin + at_once, end)))
+        self.counted = end
+        shares, last = self.votes.copy(), frozen(ledger.survival(end))
+        nothing = np.empty((len(shares), 0))
+        replays.vote(nothing, nothing, *self._columns(slice(end, end)), last, self.scores, shares, self.joint)
+        return shares / max(1, ledger.steps)
+
+    def _columns(self, which: slice, row: Ints | None = None) -> tuple[Array, ...]:
+        """Return what the kernel reads of some mistakes: the column of its products, the classes, the correction."""
+        ledger = self.ledger
+        row = np.arange(which.stop - which.start) if row is None else row.astype(np.int64)
+        pair = ledger.up[which].astype(np.int32), ledger.down[which].astype(np.int32)
+        correction = ledger.correction[which] if ledger.correction.size else NO_WEIGHT
+        return frozen(row), frozen(pair[0]), frozen(pair[1]), frozen(correction)
+
+    def _count(self, rows: Rows, numbers: Array, which: slice) -> None:
+        ledger, size = self.ledger, which.stop - which.start
+        survived = frozen(np.append(ledger.survival(which.start)[:size], 0.0))
+        if self._spread is None:
+            distinct, row = np.unique(numbers[which].astype(np.int64), return_inverse=True)
+            added: list[tuple[Array, Any]] = [
+                (_float64(rows if len(distinct) == rows.n else rows.take(distinct)), float(ledger.bias))
+            ]
+            columns = self._columns(which, row)
+        else:
+            self._spread.lay(rows.sparse)
+            both = ledger.directions(self._spread, rows, numbers, which)
+            added = [(each[:, :-1], each[:, -1]) for each in (both[:1] if both[0] is both[1] else both)]
+            columns = self._columns(which)
+        at_once = max(1, PRODUCT_BYTES // (8 * max(1, added[0][0].shape[0])))
         for begin in range(0, self.voters.n, at_once):
             part = slice(begin, min(begin + at_once, self.voters.n))
-            products = safe_sparse_dot(_float64(self.voters.take(part)), known.T, dense_output=True)
-            products = np.ascontiguousarray(products) + float(ledger.bias)
-            scores, votes = self.scores[part], self.votes[part]
-            passes.vote(products, *arguments, frozen(np.append(survived[:-1], 0.0)), scores, votes, self.joint)
-            shares[part] = votes
-            passes.vote(products[:, :0], *nothing, frozen(survived[-1:].copy()), scores, shares[part], self.joint)
-        self.counted = len(ledger)
-        return shares / max(1, ledger.steps)
+            voters = _float64(self.voters.take(part))
+            products = [
+                np.ascontiguousarray(safe_sparse_dot(voters, known.T, dense_output=True)) + bias for known, bias in added
+            ]
+            replays.vote(products[0], products[-1], *columns, survived, self.scores[part], self.votes[part], self.joint)
 
 
 def _float64(rows: Rows) -> Array:
@@ -63,7 +86,7 @@ class Pocket:
     """
 
     def __init__(self, run: Run, problem: Problem) -> None:
-        self._now = Flat(run.last.K, run.last.d, problem.rows.sparse, run.ledger.start)
+        self._now = run.ledger.state(problem.rows.sparse, run.ledger.start)
         self.best = self._now.weights()
         self.fewest = run.training_mistakes(problem, self._now, decided=True)
         self._tried = 0

@@ -15,8 +15,8 @@ from separatrix.labels import Codes, with_newcomer
 from separatrix.ledger import Ledger
 from separatrix.orders import Visits, visits
 from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.rules import TIE_IS_FIRST, TIE_IS_PLUS, tie_code
-from separatrix.weights import Flat, Weights, averaged, n_outputs, with_class
+from separatrix.rules import MARGIN, PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS, Rule, tie_code
+from separatrix.weights import Flat, Weights, averaged
 
 PASS_CAP = 10_000
 """With `max_iter=None`, the passes after which training gives up on data that nothing could be proven about."""
@@ -70,6 +70,7 @@ class Snapshot(NamedTuple):
     kept: int | None
     last: Weights
     late: Weights
+    spread: list[Array]
 
 
 class Run:
@@ -85,17 +86,25 @@ class Run:
         multi_class: str,
         average: bool,
         scored: bool,
+        rule: Rule | None = None,
         keeps_rows: bool = False,
         start: Weights | None = None,
     ) -> None:
         self.bias, self.tie, self.multi_class, self.average = bias, tie, multi_class, average
         self.keeps_rows = keeps_rows
-        K = n_outputs(len(classes))
-        self.last = Flat(K, n_features, False, start)
-        self.late = Flat(K, n_features if average else 0, False)
+        self.rule = rule or Rule()
         self.ledger = Ledger(
-            classes, n_features, bias=bias, tie=tie_code(tie, len(classes), multi_class), scored=scored, start=start
+            *(classes, n_features),
+            bias=bias,
+            tie=tie_code(tie, len(classes), multi_class),
+            scored=scored,
+            start=start,
+            rule=self.rule,
+            joint=len(classes) > 2 and multi_class == "joint",
         )
+        self.last = self.ledger.state(False, start)
+        self.late = Flat(self.last.K, n_features if average else 0, False)
+        self.tally = np.zeros(2)
         self.rows_seen = 0
         self.steps_dropped = 0
         self.radius_squared = 0.0
@@ -113,7 +122,12 @@ class Run:
     @property
     def joint(self) -> bool:
         """Whether K > 2 classes are corrected in pairs."""
-        return len(self.classes) > 2 and self.multi_class == "joint"
+        return self.ledger.joint
+
+    @property
+    def errors(self) -> int:
+        """How many examples would have been given another class than their own, when they were presented."""
+        return int(self.tally[0])
 
     def add_class(self, label: Any) -> None:
         """Meet a class for the first time: it starts from zero weights."""
@@ -121,8 +135,9 @@ class Run:
         classes, place = with_newcomer(self.classes, label)
         self.ledger.tie = tie_code(self.tie, len(classes), self.multi_class)
         for flat in (self.last, self.late):
-            flat.load(Weights(*(with_class(w, before, place) for w in flat.weights())))
+            flat.add_class(before, place)
         self.ledger.insert_class(classes, place)
+        self.ledger.joint = len(classes) > 2 and self.multi_class == "joint"
         self.used = None
 
     def average_from_here(self) -> None:
@@ -145,6 +160,8 @@ class Run:
         self.ledger.kept = then.kept
         self.last.load(then.last)
         self.late.load(then.late)
+        if then.spread:
+            self.last.load_spread(then.spread)
         self.used = None
 
     def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
@@ -177,26 +194,28 @@ class Run:
             out = self._columns((stop - first) * each)
             m, steps = passes.present(
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
-                *(self.last.W, self.last.b, self.late.W, self.late.b, np.empty(K), self.bias, self.joint),
-                *(ledger.tie, ledger.steps, ledger.average_after, out),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, np.empty(K)),
+                *((self.bias, self.joint, ledger.tie, self.rule.code, self.rule.margin), np.array([self.rule.C])),
+                *(ledger.steps, ledger.average_after, out, self.tally),
             )
             ledger.steps = int(steps)
             if m:
-                step, example, *rest = (column[: int(m)] for column in out)
+                step, example, _, *rest = (column[: int(m)] for column in out)
                 ledger.append(step, example + names if isinstance(names, int) else names[example], *rest)
 
     def _columns(self, size: int) -> tuple[Array, ...]:
         if not self._out or len(self._out[0]) < size:
-            self._out = tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
+            self._out = tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "i4", "f8", "f8", "f8"))
         return self._out
 
     def training_mistakes(self, problem: Problem, flat: Flat, *, decided: bool = False) -> float:
-        """Return the weight of the examples that some weights get wrong, correcting nothing.
+        """Return the weight of the examples that are mistakes to the rule under some weights, correcting nothing.
 
-        With `decided`, one-vs-rest outputs count as they decide, the highest one for all, not each for itself.
+        With `decided`, it is the decision that counts, whatever the rule: the sign, or the highest of the outputs.
         """
         total = 0.0
         joint, tie = self.joint or (decided and flat.K > 1), self.ledger.tie
+        rule = (PERCEPTRON, 0.0) if decided else (self.rule.code, self.rule.margin)
         if decided and flat.K > 1 and tie == TIE_IS_PLUS:
             tie = TIE_IS_FIRST
         flat.lay(problem.rows.sparse)
@@ -204,7 +223,7 @@ class Run:
             here = problem if at == begin else problem.taken(np.arange(begin, end))
             total += passes.count_mistakes(
                 *(rows.parts, rows.d, here.codes, here.weight, at, at + end - begin),
-                *(flat.W, flat.b, np.empty(flat.K), joint, tie),
+                *(flat.W, flat.b, np.empty(flat.K), joint, tie, *rule),
             )
         return total
 
@@ -235,7 +254,7 @@ class CycleFinder:
 def cycle_start(ledger: Ledger, rows: Rows, period: int) -> int:
     """Return the first pass whose starting weights come back, by replaying the ledger at two places, `period` apart."""
     at = [mistakes for _, mistakes in ledger.pass_starts] + [len(ledger)]
-    tail, head = (Flat(n_outputs(len(ledger.classes)), rows.d, rows.sparse, ledger.start) for _ in range(2))
+    tail, head = (ledger.state(rows.sparse, ledger.start) for _ in range(2))
     ledger.replay_into(head, rows, ledger.example, slice(0, at[period]))
     first = 0
     while tail != head:
@@ -293,14 +312,14 @@ def train(
     proven, began = "undecided", time.monotonic()
     while len(per_pass) < limit and not converged:
         number = len(per_pass)
-        if order == "cyclic" and cycle is None and (period := finder.period(run.last)):
+        if order == "cyclic" and not run.rule.spread and cycle is None and (period := finder.period(run.last)):
             cycle = Cycle(cycle_start(ledger, rows, period), period)
         if cycle is not None and max_iter is None:
             break
         if max_iter is None and number == next_proof and proven == "undecided":
             proven, next_proof = verdict(max(1.0, time.monotonic() - began)), 2 * next_proof
             if proven == "separable":
-                limit = SEPARABLE_PASS_CAP
+                limit = SEPARABLE_PASS_CAP if run.rule.code <= MARGIN else PASS_CAP
             elif proven != "undecided":
                 break
         if number + 1 == average_from:
@@ -314,8 +333,8 @@ def train(
             scores.append(held_out_score())
             if patience is not None:
                 if best is None or scores[-1] > scores[best.passes - 1]:
-                    both = run.last.weights(), run.late.weights()
-                    best = Snapshot(len(scores), ledger.steps, len(ledger), ledger.kept, *both)
+                    state = run.last.weights(), run.late.weights(), run.last.spreads()
+                    best = Snapshot(len(scores), ledger.steps, len(ledger), ledger.kept, *state)
                 elif len(scores) - best.passes >= patience:
                     progress(per_pass[-1], scores[-1])
                     break

@@ -22,32 +22,80 @@ def n_outputs(n_classes: int) -> int:
 
 
 class Flat:
-    """Weights as the kernels hold them: output after output for dense rows, feature after feature for CSR."""
+    """Weights as the kernels hold them: output after output for dense rows, feature after feature for CSR.
 
-    def __init__(self, K: int, d: int, sparse: bool, start: Weights | None = None) -> None:
-        self.K, self.d, self.sparse = K, d, sparse
+    With `spread`, Σ of the rules that keep one lies beside them: "diagonal" (in the order of the weights) or "full" (a
+    matrix for each output, the bias its last row).
+    """
+
+    def __init__(self, K: int, d: int, sparse: bool, start: Weights | None = None, *, spread: str = "") -> None:
+        self.K, self.d, self.sparse, self.spread = K, d, sparse, spread
         self.W = np.zeros(K * d)
         self.b = np.zeros(K)
+        self.V, self.vb, self.g = np.empty(0), np.empty(0), np.empty(0)
         if start is not None:
             self.load(start)
+        if spread:
+            self.load_spread([np.ones((K, d)) if spread == "diagonal" else np.tile(np.eye(d + 1), (K, 1, 1)), np.ones(K)])
+
+    @property
+    def sigma(self) -> tuple[Floats, Floats, Floats] | None:
+        """Σ as the kernels correct it, its part for the biases, and room for one Σx̃; None where the rule keeps none."""
+        return (self.V, self.vb, self.g) if self.spread else None
+
+    @property
+    def arrays(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats, Floats] | None]:
+        """What the kernels correct in place."""
+        return (self.W, self.b), self.sigma
 
     def load(self, weights: Weights) -> None:
         """Take over other weights."""
         coef, self.b = weights.coef, weights.intercept.astype(np.float64)
         self.K = len(coef)
-        self.W = np.array(coef.T if self.sparse else coef, dtype=np.float64, order="C").reshape(-1)
+        self.W = self._laid(coef)
+
+    def load_spread(self, spread: list[Array]) -> None:
+        """Take over another Σ."""
+        V, self.vb = spread[0], spread[1].astype(np.float64)
+        self.V = self._laid(V) if self.spread == "diagonal" else np.array(V, dtype=np.float64, order="C").reshape(-1)
+        self.g = np.empty(self.d + 1)
+
+    def _laid(self, array: Array) -> Floats:
+        return np.array(array.T if self.sparse else array, dtype=np.float64, order="C").reshape(-1)
 
     def weights(self) -> Weights:
         """Return a copy in the shapes of `coef_` and `intercept_`."""
-        W = self.W.copy()
-        return Weights(W.reshape(self.d, self.K).T if self.sparse else W.reshape(self.K, self.d), self.b.copy())
+        return Weights(self._shaped(self.W), self.b.copy())
+
+    def spreads(self) -> list[Array]:
+        """Return a copy of Σ: variances in the shapes of `coef_` and `intercept_`, or a matrix for each output."""
+        if not self.spread:
+            return []
+        if self.spread == "full":
+            return [self.V.copy().reshape(self.K, self.d + 1, self.d + 1), self.vb.copy()]
+        return [self._shaped(self.V), self.vb.copy()]
+
+    def _shaped(self, array: Floats) -> Floats:
+        copy = array.copy()
+        return copy.reshape(self.d, self.K).T if self.sparse else copy.reshape(self.K, self.d)
 
     def lay(self, sparse: bool) -> None:
         """Lay the weights out for rows of the other kind."""
         if sparse != self.sparse:
-            weights = self.weights()
+            weights, spread = self.weights(), self.spreads()
             self.sparse = sparse
             self.load(weights)
+            if spread:
+                self.load_spread(spread)
+
+    def add_class(self, n_classes: int, place: int) -> None:
+        """Make room for one more class at `place`: zero weights, and variances of 1."""
+        spread = self.spreads()
+        self.load(Weights(*(with_class(w, n_classes, place) for w in self.weights())))
+        if spread and n_classes > 1:
+            fresh = [np.ones(self.d) if self.spread == "diagonal" else np.eye(self.d + 1), 1.0]
+            pairs = [(np.repeat(V, 2, axis=0) if n_classes == 2 else V, one) for V, one in zip(spread, fresh, strict=True)]
+            self.load_spread([np.insert(V, place, one, axis=0) for V, one in pairs])
 
     def __eq__(self, other: object) -> bool:
         """Tell whether the weights are the same, bit for bit up to the sign of zero."""

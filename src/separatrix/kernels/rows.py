@@ -70,6 +70,19 @@ def dot(data, indices, indptr, i, d, W, w):
 
 
 @summing_part
+def norm2(data, indices, indptr, i, d, bias):
+    """Return ‖x̃_i‖²."""
+    first, last = i * d, (i + ONE) * d
+    if indptr.size > 0:
+        first, last = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
+    s = 0.0
+    for p in range(first, last):
+        x = np.float64(data[p])
+        s += x * x
+    return s + 1.0 if bias else s
+
+
+@summing_part
 def score(data, indices, indptr, i, d, W, b, K, scores):
     """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
     if K == ONE:
