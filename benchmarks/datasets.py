@@ -27,6 +27,35 @@ def with_narrow_indices(X: Any) -> Any:
     return X
 
 
+def svmguide3() -> tuple[Any, Any]:
+    table = np.loadtxt(DATA / "libsvm" / "svmguide3.csv", delimiter=",", skiprows=1)
+    return np.ascontiguousarray(table[:, 1:]), table[:, 0]
+
+
+def sector() -> tuple[Any, ...]:
+    parts: list[Any] = []
+    for name in ("sector.scale.bz2", "sector.t.scale.bz2"):
+        with bz2.open(DATA / "libsvm" / name) as file:
+            X, y = load_svmlight_file(file, n_features=55_197)
+        parts += [with_narrow_indices(X), y]
+    return tuple(parts)
+
+
+def newsgroups() -> tuple[Any, ...]:
+    """Sublinear tf-idf of the words, normalised."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    texts, labels = [], []
+    for name in ("train", "test"):
+        with gzip.open(DATA / "20newsgroups" / f"20newsgroups-{name}.tab.gz", "rt", encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split("\t", 1) for line in file.read().split("\n")[3:] if line.strip()]
+        labels.append(np.asarray([label for label, _ in lines]))
+        texts.append([text for _, text in lines])
+    words = TfidfVectorizer(sublinear_tf=True)
+    X, X_test = (with_narrow_indices(words.fit_transform(texts[0])), with_narrow_indices(words.transform(texts[1])))
+    return X, labels[0], X_test, labels[1]
+
+
 def mnist() -> tuple[Any, ...]:
     def read(name: str, skip: int) -> Any:
         with gzip.open(DATA / "mnist" / name) as file:

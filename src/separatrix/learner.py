@@ -21,7 +21,7 @@ from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
-from separatrix.rules import RULES, TIES, Rule
+from separatrix.rules import RULES, TIES, WITH_C, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights
 
@@ -113,9 +113,11 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weight[held_out.which] = 0.0
             problem = Problem(rows, frozen(codes), frozen(weight))
             radius_squared = rows.survey(problem.weight, self._names())
-            run = self._new_run(classes, rows.d, self._start(classes, rows.d) if self.warm_start else None)
+            start, seed = self._start(classes, rows.d) if self.warm_start else None, self._seed()
+            C = self._choose(classes, problem, held_out, start, seed) if self.C == "auto" else self.C
+            run = self._new_run(classes, rows.d, C, start)
             run.radius_squared = radius_squared
-            run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), self._seed()
+            run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), seed
             run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
             outcome = self._train(run, problem, held_out)
         if run.keeps_rows:
@@ -186,7 +188,28 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Tell scikit-learn whether there is anything to predict with."""
         return hasattr(self, "_run")
 
-    def _new_run(self, classes: Array, d: int, start: Weights | None = None) -> Run:
+    def _choose(self, classes: Array, problem: Problem, held_out: HeldOut | None, start: Weights | None, seed: int) -> float:
+        """Return the C of a grid that does best on held-out examples."""
+        from separatrix.choice import choose
+
+        self._check_choosable()
+        template = self._new_run(classes, problem.rows.d, 1.0, start)
+        template.seed = seed
+        choice = choose(
+            *(template, problem, held_out),
+            order=self.order,
+            max_iter=self.max_iter,
+            fraction=self.validation_fraction,
+            decide=partial(self._decide, n_classes=len(classes)),
+        )
+        self.C_, self.C_scores_ = choice
+        return choice.C
+
+    def _check_choosable(self) -> None:
+        if self.rule not in WITH_C:
+            raise ValueError(f'C="auto" chooses for rules that have a C ({", ".join(WITH_C)}), but rule={self.rule!r}')
+
+    def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
         return Run(
             classes,
             d,
@@ -195,7 +218,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             multi_class=self.multi_class,
             average=self._averages,
             scored=self.record,
-            rule=Rule(self.rule, float(self.margin), float(self.C)),
+            rule=Rule(self.rule, float(self.margin), float(C)),
             keeps_rows=self.record or self._stores_rows,
             start=start,
         )
@@ -212,15 +235,16 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Raise where a parameter that the weights depend on was changed since the run began."""
         begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class, **run.rule._asdict()}
         begun["rule"] = begun.pop("name")
+        begun["C"] = self.C if self.C == "auto" and hasattr(self, "C_") else begun["C"]
         for name, value in begun.items():
             if getattr(self, name) != value:
                 raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
 
     def _publish(self, run: Run, per_pass: list[int]) -> None:
-        self._run = run
+        self._run, run.per_pass = run, per_pass
         self.classes_ = run.classes
         self.ledger_: Ledger = run.ledger
-        self.mistakes_per_pass_ = per_pass
+        self.mistakes_per_pass_ = list(per_pass)
         self.n_mistakes_ = sum(per_pass)
         self.n_errors_ = run.errors
         self.n_iter_ = len(per_pass)

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
+from separatrix.choice import grid_for
 from separatrix.inputs import check_newcomers, declared_classes, read_rows
 from separatrix.labels import encode_as, labels_of, newcomers
 from separatrix.learner import LinearLearner
 from separatrix.ledger import NEVER
 from separatrix.orders import Visits
-from separatrix.rows import NO_ORDER, frozen
-from separatrix.training import Problem
+from separatrix.rows import NO_ORDER, Array, Floats, Rows, frozen
+from separatrix.training import Problem, Run
 
 
 class OnlineLearner(LinearLearner):
@@ -22,7 +23,8 @@ class OnlineLearner(LinearLearner):
         """Present the rows of X once, in their order, and go on from what was learned before.
 
         One row at a time or in batches of any size: the weights come out the same, bit for bit. A class that `classes` did
-        not declare is added when its first example comes and starts from zero weights.
+        not declare is added when its first example comes and starts from zero weights. With `C="auto"` every C of a grid
+        learns from each batch, and the one with the fewest errors so far, each counted before it was learned from, is used.
         """
         first = not hasattr(self, "_run")
         if first:
@@ -34,25 +36,53 @@ class OnlineLearner(LinearLearner):
         y = labels_of(X, y, type(self).__name__)
         rows = read_rows(self, X, reset=first)
         declared = None if classes is None else declared_classes(classes)
-        run = self._new_run(y[:1].copy() if declared is None else declared, rows.d) if first else self._run
-        strangers = newcomers(run.classes, y)
+        runs = self._begin(rows, y[:1].copy() if declared is None else declared) if first else self._side_by_side()
+        strangers = newcomers(runs[0].classes, y)
         if declared is not None:
             encode_as(declared, y)
-            strangers = [(0, label) for _, label in newcomers(run.classes, declared)]
+            strangers = [(0, label) for _, label in newcomers(runs[0].classes, declared)]
         weight = frozen(self._weight(sample_weight, y))
         radius_squared = rows.survey(weight, self._names())
-        check_newcomers(run, [label for _, label in strangers])
-        before = len(run.ledger)
-        per_pass = [] if first else self.mistakes_per_pass_
-        if first or not run.streaming:
+        check_newcomers(runs[0], [label for _, label in strangers])
+        try:
+            for run in runs:
+                run.radius_squared = max(run.radius_squared, radius_squared)
+                run.ledger.weighted = run.ledger.weighted or bool(np.any((weight != 0.0) & (weight != 1.0)))
+                self._go_on(run, rows, y, weight, strangers)
+        finally:
+            if len(runs) > 1:
+                self._runs = runs
+                self.C_scores_ = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs}
+            best = min(runs, key=lambda run: run.errors)
+            if self.C == "auto":
+                self.C_ = best.rule.C
+            self._publish(best, best.per_pass)
+            self.converged_ = False
+            self.cycle_ = None
+        return self
+
+    def _begin(self, rows: Rows, classes: Array) -> list[Run]:
+        """Return a run, or one for each C of a grid that fits the first example."""
+        if self.C != "auto":
+            return [self._new_run(classes, rows.d, self.C)]
+        self._check_choosable()
+        return [
+            self._new_run(classes, rows.d, C) for C in grid_for(rows.take(np.arange(min(rows.n, 1))), self.fit_intercept)
+        ]
+
+    def _side_by_side(self) -> list[Run]:
+        """Return the run to go on with, or all where several C's are still tried."""
+        return self._runs if any(run is self._run for run in getattr(self, "_runs", ())) else [self._run]
+
+    def _go_on(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
+        """Present the rows once, adding the classes that are first met."""
+        before, offset = len(run.ledger), run.rows_seen
+        if not run.streaming:
             if run.ledger.average_after == NEVER:
                 run.average_from_here()
             run.streaming = True
             run.ledger.begin_pass()
-            per_pass = [*per_pass, 0]
-        run.radius_squared = max(run.radius_squared, radius_squared)
-        run.ledger.weighted = run.ledger.weighted or bool(np.any((weight != 0.0) & (weight != 1.0)))
-        offset = run.rows_seen
+            run.per_pass.append(0)
         try:
             for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
                 if label is not None:
@@ -66,8 +96,4 @@ class OnlineLearner(LinearLearner):
             if run.keeps_rows:
                 run.ledger.keep_rows(rows, offset, before)
             run.rows_seen = offset + rows.n
-            per_pass = [*per_pass[:-1], per_pass[-1] + len(run.ledger) - before]
-            self._publish(run, per_pass)
-            self.converged_ = False
-            self.cycle_ = None
-        return self
+            run.per_pass[-1] += len(run.ledger) - before

@@ -73,6 +73,11 @@ class Snapshot(NamedTuple):
     spread: list[Array]
 
 
+def columns(size: int) -> tuple[Array, ...]:
+    """Return room for so many mistakes, as the kernel writes them."""
+    return tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "i4", "f8", "f8", "f8"))
+
+
 class Run:
     """The state of one training: its weights, its clock and its ledger."""
 
@@ -105,6 +110,7 @@ class Run:
         self.last = self.ledger.state(False, start)
         self.late = Flat(self.last.K, n_features if average else 0, False)
         self.tally = np.zeros(2)
+        self.per_pass: list[int] = []
         self.rows_seen = 0
         self.steps_dropped = 0
         self.radius_squared = 0.0
@@ -205,7 +211,7 @@ class Run:
 
     def _columns(self, size: int) -> tuple[Array, ...]:
         if not self._out or len(self._out[0]) < size:
-            self._out = tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "i4", "f8", "f8", "f8"))
+            self._out = columns(size)
         return self._out
 
     def training_mistakes(self, problem: Problem, flat: Flat, *, decided: bool = False) -> float:
