@@ -12,5 +12,7 @@ ESTIMATORS = [
     for name in separatrix.__all__
     if inspect.isclass(thing := getattr(separatrix, name)) and issubclass(thing, BaseEstimator)
 ]
-ONLINE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
-LEARNERS = [estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner)]
+LEARNERS = [
+    estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner) and "order" in estimator().get_params()
+]
+ONLINE = [estimator for estimator in LEARNERS if hasattr(estimator, "partial_fit")]

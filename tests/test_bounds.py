@@ -23,6 +23,7 @@ from separatrix.bounds import (
 )
 from separatrix.data.lectures import EXAMPLES
 from separatrix.rows import Rows
+from separatrix.rules import RULES
 from separatrix.separators import best_separator
 from separatrix.shortfall import smallest_shortfall
 
@@ -144,6 +145,8 @@ def data(draw):
 @given(
     data=data(),
     estimator=st.sampled_from(LEARNERS),
+    rule=st.sampled_from(list(RULES)),
+    C=st.sampled_from([0.01, 1.0, 100.0]),
     order=st.sampled_from(["cyclic", "shuffle", "permutation", "random"]),
     bias=st.booleans(),
     multi_class=st.sampled_from(["joint", "ovr"]),
@@ -152,16 +155,27 @@ def data(draw):
     form=st.sampled_from([np.asarray, sp.csr_matrix]),
 )
 def test_no_run_makes_more_mistakes_than_its_theorem_allows(
-    data, estimator, order, bias, multi_class, passes, weights, form
+    data, estimator, rule, C, order, bias, multi_class, passes, weights, form
 ):
     X, y = data
     rng = np.random.default_rng(len(y))
     weight = None if weights is None else rng.integers(1, 4, size=len(y)).astype(float)
-    settings = {"order": order, "fit_intercept": bias, "multi_class": multi_class, "max_iter": passes, "random_state": 1}
+    settings = {
+        "rule": rule,
+        "C": C,
+        "order": order,
+        "fit_intercept": bias,
+        "multi_class": multi_class,
+        "max_iter": passes,
+        "random_state": 1,
+    }
     X = form(X.astype(float))
     bounds = estimator(**settings).fit(X, y, sample_weight=weight).bounds(X, y)
     assert bounds.holds
-    assert bounds.applying or weights or order == "random"
+    assert bounds.applying or weights or order == "random" or rule != "perceptron"
+    assert bounds.applying or bounds.why_none
+    if bounds.gamma is not None and not weights and multi_class == "joint" and not rule.startswith("arow"):
+        assert bounds.applying
     assert all(b.possible >= 0 for b in bounds.applying)
 
 

@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from discovery import ESTIMATORS, LEARNERS, ONLINE
+from separatrix.learner import LinearLearner
+from separatrix.rules import RULES
 
 ONLINE_WEIGHTS = (
     "a weight scales the correction; an online learner that meets an example twice is not the same as one correction of 2"
@@ -27,7 +29,7 @@ SOLVED_TO_TOL = "the weights of two equal problems agree as far as tol asks, not
 
 
 def expected_failures(estimator):
-    why = ONLINE_WEIGHTS if isinstance(estimator, tuple(LEARNERS)) else SOLVED_TO_TOL
+    why = ONLINE_WEIGHTS if isinstance(estimator, LinearLearner) else SOLVED_TO_TOL
     return {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
 
 
@@ -40,6 +42,7 @@ def test_public_names_are_pinned():
         "Certificate",
         "Ledger",
         "MaxMarginClassifier",
+        "PassiveAggressive",
         "Perceptron",
         "PocketPerceptron",
         "Trace",
@@ -54,6 +57,7 @@ def test_public_names_are_pinned():
     assert [estimator.__name__ for estimator in ESTIMATORS] == [
         "AveragedPerceptron",
         "MaxMarginClassifier",
+        "PassiveAggressive",
         "Perceptron",
         "PocketPerceptron",
         "VotedPerceptron",
@@ -62,7 +66,13 @@ def test_public_names_are_pinned():
         separatrix.Adaline  # noqa: B018
 
 
-@parametrize_with_checks([estimator(random_state=0) for estimator in ESTIMATORS], expected_failed_checks=expected_failures)
+RULED = [separatrix.AveragedPerceptron(random_state=0, rule=rule) for rule in RULES if rule != "perceptron"]
+CHOOSING = [separatrix.PassiveAggressive(random_state=0, C="auto", max_iter=20)]
+
+
+@parametrize_with_checks(
+    [estimator(random_state=0) for estimator in ESTIMATORS] + RULED + CHOOSING, expected_failed_checks=expected_failures
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 

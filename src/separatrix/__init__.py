@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
+    from separatrix.linear import PassiveAggressive as PassiveAggressive
     from separatrix.linear import Perceptron as Perceptron
     from separatrix.linear import PocketPerceptron as PocketPerceptron
     from separatrix.linear import VotedPerceptron as VotedPerceptron
@@ -26,6 +27,7 @@ _HOMES = {
     "Certificate": "certificate",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
+    "PassiveAggressive": "linear",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
     "Trace": "tracing",
@@ -42,6 +44,7 @@ __all__ = [
     "Certificate",
     "Ledger",
     "MaxMarginClassifier",
+    "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
     "Trace",

@@ -204,19 +204,25 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
         known = [_speaking(model, rows, one, n_classes, radius, passes, certificate if fits else None) for one in problems]
         gammas = [one.gamma for one in known]
         applying = _applying(model, X, known, ovr)
-        why = (
-            "" if applying else "the data are not separable and their examples have weights, or were drawn with replacement"
-        )
+        why = "" if applying else _WHY_NOT_SEPARABLE[model.rule == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
-    if passes == 1 and not ovr and model.rule == "perceptron" and model.order != "random":
-        risk = generalisation_bound(model.n_mistakes_, max(1, model.n_seen_), delta)
+    if passes == 1 and not ovr and model.order != "random":
+        risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
 
 
+_WHY_NOT_SEPARABLE = {
+    True: "the data are not separable and their examples have weights, or were drawn with replacement",
+    False: "the data are not separable, or one class is learned against the rest",
+}
+
+
 def _why_none(model: Any) -> str:
-    if model.rule not in ("perceptron", "margin", "pa"):
-        return f"none is known for rule={model.rule!r}"
+    if model.ledger_.rule.spread:
+        return f"none is known for rule={model.rule!r} that could be evaluated on the data"
+    if model.rule != "perceptron" and model.ledger_.weighted:
+        return f"none is known for rule={model.rule!r} with examples of several weights"
     if model.ledger_.start is not None:
         return "it started from other weights than zero"
     return ""
@@ -242,6 +248,10 @@ def _speaking(
         possible.append(("margin rule (R²+2β)/γ²", margin_rule_bound(R, gamma, float(model.margin))))
     elif gamma is not None and model.rule == "pa":
         possible.append(("passive-aggressive R²/γ²", passive_aggressive_bound(R, 1.0 / gamma)))
+    elif gamma is not None and model.rule == "pa1":
+        possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, model.ledger_.rule.C)))
+    elif gamma is not None and model.rule == "pa2":
+        possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, model.ledger_.rule.C)))
     if model.rule == "perceptron" and model.order != "random":
         v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=model.fit_intercept, separator=separator)
         told = "one pass" if passes == 1 else f"{passes} passes"
@@ -259,8 +269,10 @@ def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bou
             return []
         return [Bound("one against the rest: the K bounds together", "mistakes", model.n_mistakes_, sum(best))]
     bounds = known[0].possible
-    if model.rule == "pa":
+    if model.rule in ("pa", "pa2"):
         return [Bound(name, "Σℓ²", _squared_losses(model, X), bound) for name, bound in bounds]
+    if model.rule == "pa1":
+        return [Bound(name, "errors", model.n_errors_, bound) for name, bound in bounds]
     if weighted:
         made = effective_mistakes(ledger.correction)
         return [
@@ -271,11 +283,12 @@ def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bou
 
 
 def _squared_losses(model: Any, X: Any) -> float:
-    """Return Σℓ² of a PA run from its ledger: a correction is ℓ/‖x̃‖², jointly ℓ/2‖x̃‖²."""
+    """Return Σℓ² of a PA or PA-II run from its ledger: a correction is ℓ/q or ℓ/(q + 1/2C), q = ‖x̃‖², jointly 2‖x̃‖²."""
     ledger: Ledger = model.ledger_
     rows, numbers = ledger.mistaken_rows(X)
     source = rows.source[np.asarray(numbers, np.int64)]
     squares = source.multiply(source).sum(axis=1) if rows.sparse else np.square(source, dtype=float).sum(axis=1)
     norms = np.asarray(squares).reshape(-1) + model.fit_intercept
     correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
-    return float(np.sum((correction * norms * (2.0 if model._run.joint else 1.0)) ** 2))
+    slack = 0.5 / ledger.rule.C if model.rule == "pa2" else 0.0
+    return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))

@@ -23,10 +23,13 @@ from separatrix.progress import passes_bar
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import RULES, TIES, WITH_C, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
-from separatrix.weights import Weights
+from separatrix.weights import Weights, n_outputs
 
 if TYPE_CHECKING:
     from separatrix.bounds import Bounds
+
+
+MOST_MATRIX_BYTES = 1 << 31
 
 
 class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -95,7 +98,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array, CSR matrix or data frame of shape (n_examples, n_features)
         y : labels
-        sample_weight : weight of each example; it scales the correction, and 0 means "do not present"
+        sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
@@ -147,7 +150,9 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 seed=run.seed,
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),
-                patience=self.n_iter_no_change if self.early_stopping else None,
+                early_stopping=self.early_stopping,
+                patience=self.n_iter_no_change,
+                tol=getattr(self, "tol", None),
                 held_out_score=accuracy,
                 watcher=watcher,
                 verdict=partial(self._verdict, run, problem),
@@ -210,6 +215,13 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f'C="auto" chooses for rules that have a C ({", ".join(WITH_C)}), but rule={self.rule!r}')
 
     def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
+        side, outputs = d + 1, n_outputs(len(classes))
+        if self.rule == "arow-full" and 8 * outputs * side**2 > MOST_MATRIX_BYTES:
+            raise ValueError(
+                f'rule="arow-full" keeps a matrix of {side:,} × {side:,} for each of {outputs} outputs, '
+                f"{8 * outputs * side**2 / 1e9:,.1f} GB: it is for few features; "
+                'rule="arow" keeps a variance for each weight'
+            )
         return Run(
             classes,
             d,

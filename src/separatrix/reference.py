@@ -88,14 +88,15 @@ def is_mistake(y: int, s: float, tie: str) -> bool:
     return predicted != y
 
 
-def correction(rule: str, lead: float, square: float, margin: float, C: float) -> float:
+def correction(rule: str, lead: float, square: float, margin: float, C: float, weight: float) -> float:
     """The size of the correction of the other rules, 0 for none; `square` is ‖x‖², for K classes jointly 2‖x‖²."""
     if rule == "margin":
-        return float(lead <= margin)
-    loss = max(0.0, 1.0 - lead)
+        return weight * (lead <= margin)
+    loss, C = max(0.0, 1.0 - lead), weight * C
     if loss == 0.0 or square == 0.0:
         return 0.0
-    return {"pa": loss / square, "pa1": min(C, loss / square), "pa2": loss / (square + 1 / (2 * C))}[rule]
+    whole = loss / square
+    return {"pa": min(1.0, weight) * whole, "pa1": min(C, whole), "pa2": loss / (square + 1 / (2 * C))}[rule]
 
 
 def perceptron(
@@ -118,7 +119,10 @@ def perceptron(
         step += 1
         w = run.last
         s = float(w @ X[i])
-        c *= is_mistake(y[i], s, tie) if rule == "perceptron" else correction(rule, y[i] * s, X[i] @ X[i], margin, C)
+        if rule == "perceptron":
+            c *= is_mistake(y[i], s, tie)
+        else:
+            c = correction(rule, y[i] * s, X[i] @ X[i], margin, C, c)
         if c:
             w = w + c * y[i] * X[i]
             run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, s))
@@ -165,7 +169,7 @@ def multiclass(
         s = W @ X[i]
         r = rival(y[i], s, tie) if rule == "perceptron" else highest_wrong(y[i], s)
         lead = float(s[y[i]] - s[r])
-        c *= r != y[i] if rule == "perceptron" else correction(rule, lead, 2 * X[i] @ X[i], margin, C)
+        c = c * (r != y[i]) if rule == "perceptron" else correction(rule, lead, 2 * X[i] @ X[i], margin, C, c)
         if c:
             W = W.copy()
             W[y[i]] += c * X[i]

@@ -297,14 +297,18 @@ def train(
     seed: int,
     max_iter: int | None,
     average_from: int,
-    patience: int | None,
+    early_stopping: bool,
+    patience: int,
+    tol: float | None,
     held_out_score: Callable[[], float] | None,
     watcher: Watcher | None,
     verdict: Callable[[float], str],
     progress: Callable[[int, float | None], None],
 ) -> Outcome:
-    """Make passes until one is clean, a cycle is found, held-out accuracy stalls for `patience` passes, or `max_iter`.
+    """Make passes until one is clean, a cycle is found, or `max_iter`.
 
+    With `early_stopping`, also until the held-out accuracy has not risen for `patience` passes; with `tol`, and nothing held
+    out, until the mean loss of a pass has not fallen by `tol` below its best for so many.
     With `max_iter=None`, `verdict(seconds)` is asked as the passes double: on separable data a clean pass must come, so it
     is waited for longer; on other data nothing is waited for.
     """
@@ -313,6 +317,7 @@ def train(
     scores: list[float] = []
     finder, cycle, converged = CycleFinder(), None, False
     best: Snapshot | None = None
+    least, stalled = np.inf, 0
     limit = PASS_CAP if max_iter is None else max_iter
     next_proof = FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF
     proven, began = "undecided", time.monotonic()
@@ -331,13 +336,14 @@ def train(
         if number + 1 == average_from:
             run.average_from_here()
         ledger.begin_pass()
+        steps, loss = ledger.steps, run.tally[1]
         per_pass.append(run.present(problem, visits(order, rows, seed, number)))
         converged = not per_pass[-1] and (order != "random" or not run.training_mistakes(problem, run.last))
         if watcher is not None:
             watcher.after_pass(run, problem)
         if held_out_score is not None:
             scores.append(held_out_score())
-            if patience is not None:
+            if early_stopping:
                 if best is None or scores[-1] > scores[best.passes - 1]:
                     state = run.last.weights(), run.late.weights(), run.last.spreads()
                     best = Snapshot(len(scores), ledger.steps, len(ledger), ledger.kept, *state)
@@ -345,9 +351,15 @@ def train(
                     progress(per_pass[-1], scores[-1])
                     break
         progress(per_pass[-1], scores[-1] if scores else None)
+        if tol is not None and held_out_score is None:
+            loss = (run.tally[1] - loss) / max(1, ledger.steps - steps)
+            stalled = stalled + 1 if loss > least - tol else 0
+            least = min(least, loss)
+            if stalled >= patience:
+                break
     if best is not None and best.passes < len(scores):
         run.restore(best)
-    elif watcher is not None and patience is None:
+    elif watcher is not None and not early_stopping:
         watcher.after_training(run, problem)
     if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
         raise ValueError("the weights outgrew float64: scale the features or the sample weights down")

@@ -4,8 +4,8 @@
     one-vs-rest     the same for each of K outputs
     K jointly       r = the highest wrong class, the lead is s_y − s_r        w_y += c·x, w_r −= c·x
 
-`rules.py` says when a lead is a mistake and what c is; the example's weight multiplies it. The average is kept the lazy way:
-u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without a
+`rules.py` says when a lead is a mistake, what c is, and what an example's weight does to it. The average is kept the lazy
+way: u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without a
 mistake costs nothing.
 
 Several machines can learn side by side from one read of the data, each with its own C: machine g has the
@@ -86,13 +86,13 @@ def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
 
 
 @part
-def step_size(rule, loss, square, C):
+def step_size(rule, loss, square, C, worth):
     """Return the correction of the rules that follow the loss; `square` is the squared length of what is added, per unit."""
     if rule == PA:
-        return loss / square
+        return min(1.0, worth) * loss / square
     if rule == PA1:
-        return min(C, loss / square)
-    return loss / (square + 0.5 / C)
+        return min(worth * C, loss / square)
+    return loss / (square + 0.5 / (worth * C))
 
 
 @part
@@ -197,8 +197,8 @@ def present(
                     v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full)
                     if v <= 0.0:
                         continue
-                    shrink = 1.0 / (v + 1.0 / C)
-                    c *= (1.0 - lead) * shrink
+                    shrink = 1.0 / (v + 1.0 / (worth * C))
+                    c = (1.0 - lead) * shrink
                     apply_sharpened(
                         *(data, indices, indptr, i, d, flat, late, spread, outputs, base, K, up, down, c, averaged, shrink),
                         *(bias, full),
@@ -209,7 +209,7 @@ def present(
                             square = norm2(data, indices, indptr, i, d, bias) * (2.0 if joint else 1.0)
                         if square == 0.0:
                             continue
-                        c *= step_size(rule, 1.0 - lead, square, C)
+                        c = step_size(rule, 1.0 - lead, square, C, worth)
                     apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias)
                     if averaged > 0.0:
                         apply(data, indices, indptr, i, d, U, ub, outputs, base, K, up, down, c * averaged, bias)
