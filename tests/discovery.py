@@ -12,5 +12,11 @@ ESTIMATORS = [
     for name in separatrix.__all__
     if inspect.isclass(thing := getattr(separatrix, name)) and issubclass(thing, BaseEstimator)
 ]
-ONLINE = [estimator for estimator in ESTIMATORS if hasattr(estimator, "partial_fit")]
 LEARNERS = [estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner)]
+ONLINE = [estimator for estimator in LEARNERS if hasattr(estimator, "partial_fit")]
+
+
+def seeded(estimator, seed=0, **parameters):
+    """An estimator whose chance is fixed, where it has any."""
+    made = estimator(**parameters)
+    return made.set_params(random_state=seed) if "random_state" in made.get_params() else made
