@@ -1,4 +1,4 @@
-"""The Fisher discriminant: the formulas of L3, the direction of its peer, one pass in any pieces, and singular covariances."""
+"""The Fisher discriminant: the formulas of L3, the direction of its peer, one pass in any pieces, singular covariances."""
 
 import copy
 import pickle
