@@ -150,15 +150,6 @@ def test_l5_2_a_perceptron_learns_the_disc_and_no_line_does():
     assert np.array_equal(model.predict(GRID), y)
 
 
-def test_l5_2_the_boundary_of_the_disc_is_inside_under_the_lectures_rule():
-    phi = DiscMap().fit_transform(GRID)
-    inside = ((GRID - [1, 2]) ** 2).sum(axis=1) <= 25
-    w, intercept = disc_weights([1, 2], 5)
-    model = Perceptron(tie="+1", fit_intercept=True, max_iter=1).fit(phi, inside)
-    model._run.last.load(features.Weights(w, intercept))
-    assert np.array_equal(model.predict(phi), inside)
-
-
 def test_products_make_xor_separable():
     xor, y = [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1]
     assert certify(xor, y).verdict == "inseparable"

@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from separatrix import FisherDiscriminant, reference
+from separatrix.rows import Rows
 
 IRIS, SPECIES = load_iris(return_X_y=True)
 PAIRS = [(IRIS[SPECIES != k], SPECIES[SPECIES != k]) for k in range(3)]
@@ -387,6 +388,32 @@ def test_parameters_that_cannot_be(parameters, message):
 def test_a_class_without_weight_has_no_mean():
     with pytest.raises(ValueError, match="class 2 has no example, or only examples of weight zero"):
         FisherDiscriminant().fit(IRIS, SPECIES, sample_weight=(SPECIES < 2).astype(float))
+
+
+def test_data_on_disk_are_read_once_and_only_looked_at_again_to_name_what_is_wrong(tmp_path, monkeypatch):
+    X, y = WDBC
+    np.save(tmp_path / "X.npy", X)
+    on_disk = np.load(tmp_path / "X.npy", mmap_mode="r")
+    surveys = []
+    survey = Rows.survey
+    monkeypatch.setattr(Rows, "survey", lambda self, *args, **names: surveys.append(1) or survey(self, *args, **names))
+    assert np.array_equal(FisherDiscriminant().fit(on_disk, y).coef_, FisherDiscriminant().fit(X, y).coef_)
+    assert not surveys
+    X = X.copy()
+    X[5, 3] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 5, column 3"):
+        FisherDiscriminant().fit(X, y)
+    with pytest.raises(ValueError, match="NaN at row 5, column 3"):
+        FisherDiscriminant().fit(X, y, sample_weight=np.arange(len(y)) != 5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_units_of_the_features_do_not_matter(seed):
+    X, y = WDBC
+    units = 10.0 ** np.random.default_rng(seed).uniform(-8, 8, X.shape[1])
+    plain, scaled = (FisherDiscriminant(shrinkage=0.1 * seed).fit(form, y) for form in (X, X * units))
+    assert np.allclose(scaled.coef_ * units, plain.coef_, rtol=1e-9)
+    assert np.allclose(scaled.intercept_, plain.intercept_, rtol=1e-9)
 
 
 def test_moments_that_outgrow_float64():

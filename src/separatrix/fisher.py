@@ -245,9 +245,14 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             if len(classes) < 2:
                 raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
             self._check_size(rows.d, len(classes))
-            rows.survey(names=self._names())
+            weight = example_weight(sample_weight, rows.n)
             moments = [Moments(rows.d) for _ in classes]
-            merge(moments, rows, codes, example_weight(sample_weight, rows.n))
+            if rows.sparse or not weight.all():
+                rows.survey(names=self._names())
+            with np.errstate(over="ignore", invalid="ignore"):
+                merge(moments, rows, codes, weight)
+            if not all(np.isfinite(m.scatter).all() for m in moments):
+                rows.survey(names=self._names())
             discriminant = _Discriminant(classes, moments, self)
             _ = discriminant.weights
         self.classes_: Array = classes

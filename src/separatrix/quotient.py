@@ -87,7 +87,7 @@ def _whiten(S: Floats, M: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             linalg.solve_triangular(L, M, lower=True, check_finite=False),
             lambda U: linalg.solve_triangular(L, U, lower=True, trans="T", check_finite=False),
         )
-    values, V = linalg.eigh(S, check_finite=False)
+    values, V = linalg.eigh(S, overwrite_a=True, check_finite=False)
     least = tolerance * max(float(values[-1]), 1.0)
     varies = values > least
     parts = V.T @ M
