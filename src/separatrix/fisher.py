@@ -308,8 +308,12 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     def _projected(self, X: Any, coef: Floats, intercept: Floats) -> Floats:
         rows: Rows = read_rows(self, X)
-        rows.survey(names=self._names())
-        return rows.scores(coef, intercept)
+        if rows.sparse:
+            rows.survey(names=self._names())
+        scores = rows.scores(coef, intercept)
+        if not np.isfinite(scores).all():
+            rows.survey(names=self._names())
+        return scores
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""
