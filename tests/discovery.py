@@ -16,3 +16,9 @@ LEARNERS = [
     estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner) and "order" in estimator().get_params()
 ]
 ONLINE = [estimator for estimator in LEARNERS if hasattr(estimator, "partial_fit")]
+
+
+def seeded(estimator, seed=0, **parameters):
+    """An estimator whose chance is fixed, where it has any."""
+    made = estimator(**parameters)
+    return made.set_params(random_state=seed) if "random_state" in made.get_params() else made

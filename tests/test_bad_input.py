@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from discovery import ESTIMATORS, LEARNERS, ONLINE
+from discovery import ESTIMATORS, LEARNERS, ONLINE, seeded
 from separatrix import Perceptron
 from separatrix.rows import Rows
 
@@ -31,7 +31,7 @@ def test_nan_and_infinity_are_named_by_row_and_column(estimator, form):
         estimator().fit(form(broken(np.nan)), Y)
     with pytest.raises(ValueError, match=r"X contains infinity \(inf\) at row 3, column 1"):
         estimator().fit(form(broken(-np.inf)), Y)
-    fitted = estimator(random_state=0).fit(form(X), Y)
+    fitted = seeded(estimator).fit(form(X), Y)
     with pytest.raises(ValueError, match=r"NaN at row 3, column 1"):
         fitted.predict(form(broken(np.nan)))
     with pytest.raises(ValueError, match=r"inf.* at row 3, column 1"):
@@ -72,7 +72,7 @@ def test_empty_matrices(estimator, form):
 @every
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_wrong_width_at_predict(estimator, form):
-    fitted = estimator(random_state=0).fit(form(X), Y)
+    fitted = seeded(estimator).fit(form(X), Y)
     for width in (1, 3):
         with pytest.raises(ValueError, match=f"X has {width} features"):
             fitted.predict(form(np.ones((2, width))))
@@ -88,7 +88,7 @@ def test_lengths_that_differ(estimator):
 
 @every
 def test_float_labels_are_classes_when_whole_and_refused_when_continuous(estimator):
-    fitted = estimator(random_state=0).fit(X, Y.astype(float))
+    fitted = seeded(estimator).fit(X, Y.astype(float))
     assert fitted.classes_.tolist() == [0.0, 1.0]
     with pytest.raises(ValueError, match="continuous"):
         estimator().fit(X, Y + 0.5 * np.arange(6))
@@ -118,10 +118,10 @@ NAMES = ["no", "yes", "no", "yes", "yes", "no"]
     ids=["list", "U", "object", "T", "pandas", "pandas string", "category", "polars", "polars cat", "arrow", "chunked"],
 )
 def test_string_labels_of_any_type(estimator, labels):
-    fitted = estimator(random_state=0).fit(X, labels)
+    fitted = seeded(estimator).fit(X, labels)
     assert fitted.classes_.tolist() == ["no", "yes"]
     assert set(fitted.predict(X)) <= {"no", "yes"}
-    assert np.array_equal(fitted.coef_, estimator(random_state=0).fit(X, Y).coef_)
+    assert np.array_equal(fitted.coef_, seeded(estimator).fit(X, Y).coef_)
     if estimator in ONLINE:
         assert estimator().partial_fit(X, labels).classes_.tolist() == ["no", "yes"]
 
@@ -145,8 +145,8 @@ def test_a_string_after_numbers_is_refused_in_a_stream():
 
 @every
 def test_object_features_are_read_as_numbers_or_refused(estimator):
-    fitted = estimator(random_state=0).fit(X.astype(object), Y)
-    assert np.array_equal(fitted.coef_, estimator(random_state=0).fit(X, Y).coef_)
+    fitted = seeded(estimator).fit(X.astype(object), Y)
+    assert np.array_equal(fitted.coef_, seeded(estimator).fit(X, Y).coef_)
     words = X.astype(object)
     words[2, 0] = "tall"
     with pytest.raises(ValueError, match="tall"):
@@ -160,7 +160,7 @@ def test_duplicate_and_unsorted_entries_are_summed_and_sorted(estimator):
     messy = sp.csr_matrix((data, indices, indptr), shape=(6, 2))
     before = messy.data.copy()
     clean = sp.csr_matrix(messy.toarray())
-    one, other = (estimator(random_state=0).fit(m, Y) for m in (messy, clean))
+    one, other = (seeded(estimator).fit(m, Y) for m in (messy, clean))
     assert np.array_equal(one.coef_, other.coef_)
     assert np.array_equal(one.decision_function(messy), other.decision_function(clean))
     assert np.array_equal(messy.data, before)
@@ -174,7 +174,7 @@ def test_indices_out_of_order_are_read_where_they_lie(estimator):
     backwards = np.concatenate([np.arange(e - 1, b - 1, -1) for b, e in zip(tidy.indptr, tidy.indptr[1:], strict=False)])
     messy = sp.csr_matrix((tidy.data[backwards], tidy.indices[backwards], tidy.indptr), shape=tidy.shape)
     y = np.arange(30) % 2
-    one, other = (estimator(random_state=0).fit(m, y) for m in (messy, tidy))
+    one, other = (seeded(estimator).fit(m, y) for m in (messy, tidy))
     assert np.allclose(one.coef_, other.coef_, rtol=0, atol=1e-6 if estimator not in LEARNERS else 0)
     rows = Rows(messy)
     rows.survey()
@@ -198,7 +198,7 @@ def test_a_broken_csr_matrix_is_refused_not_read(estimator):
         good.indices, good.indptr, good.data = np.asarray(indices, np.int32), np.asarray(indptr, np.int32), np.asarray(data)
         with pytest.raises(ValueError, match=r"CSR matrix X is broken|indptr"):
             estimator().fit(good, [0, 1])
-        fitted = estimator(random_state=0).fit(np.eye(2), [0, 1])
+        fitted = seeded(estimator).fit(X, Y)
         with pytest.raises(ValueError, match=r"CSR matrix X is broken|indptr"):
             fitted.predict(good)
 

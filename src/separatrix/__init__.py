@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
+    from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import PassiveAggressive as PassiveAggressive
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
+    "FisherDiscriminant": "fisher",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
     "PassiveAggressive": "linear",
@@ -42,6 +44,7 @@ _HOMES = {
 __all__ = [
     "AveragedPerceptron",
     "Certificate",
+    "FisherDiscriminant",
     "Ledger",
     "MaxMarginClassifier",
     "PassiveAggressive",

@@ -272,3 +272,11 @@ def pocket(run: Run, X: Array, y: Sequence[int], steps_per_pass: int, tried: int
             if mistakes < fewest:
                 best, fewest = w, mistakes
     return best
+
+
+def fisher(X1: Array, X2: Array) -> Array:
+    """L3 3: w = S⁻¹(μ₁ − μ₂), S = Σ₁ + Σ₂, with Σ the expectation of (x − μ)(x − μ)ᵀ."""
+    mu1, mu2 = X1.mean(axis=0), X2.mean(axis=0)
+    S = (X1 - mu1).T @ (X1 - mu1) / len(X1) + (X2 - mu2).T @ (X2 - mu2) / len(X2)
+    w: Array = np.linalg.solve(S, mu1 - mu2)
+    return w

@@ -15,8 +15,8 @@ pa, pa1 and pa2 are Crammer and others' passive-aggressive rules (2006); arow is
 variance for each weight, or with the whole matrix Σ (`"arow-full"`). An example of zero length corrects nothing, so it is no
 mistake to the rules that divide by its length.
 
-Where examples have weights, a weight multiplies the correction of the first two rules, and C in the rules that have one: there
-it is the weight of the loss. "pa", which allows no loss, takes a weight below 1 as the part of the way to go.
+Where examples have weights, a weight multiplies the correction of the first two rules, and C in the rules that have one:
+there it is the weight of the loss. "pa", which allows no loss, takes a weight below 1 as the part of the way to go.
 """
 
 from typing import Final, NamedTuple

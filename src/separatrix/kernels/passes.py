@@ -5,8 +5,8 @@
     K jointly       r = the highest wrong class, the lead is s_y − s_r        w_y += c·x, w_r −= c·x
 
 `rules.py` says when a lead is a mistake, what c is, and what an example's weight does to it. The average is kept the lazy
-way: u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without a
-mistake costs nothing.
+way: u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without
+a mistake costs nothing.
 
 Several machines can learn side by side from one read of the data, each with its own C: machine g has the
 K outputs from g·K on.
