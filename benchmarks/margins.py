@@ -8,18 +8,15 @@ its tolerances ours is asked for the gap that it reached. 20 newsgroups: one aga
     python -m benchmarks.margins [repeats]
 """
 
-import gzip
 import sys
 import time
 import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from benchmarks import datasets
-from benchmarks.datasets import DATA
 from separatrix import MaxMarginClassifier
 
 TOLERANCES = (1e-1, 1e-2)
@@ -31,14 +28,9 @@ def a9a():
 
 
 def newsgroups():
-    vectorizer, parts = TfidfVectorizer(sublinear_tf=True), []
-    for part in ("train", "test"):
-        with gzip.open(DATA / "20newsgroups" / f"20newsgroups-{part}.tab.gz", "rt", errors="replace") as file:
-            lines = [line.split("\t", 1) for line in file.read().split("\n")[3:] if "\t" in line]
-        texts, labels = [text for _, text in lines], np.array([label for label, _ in lines])
-        X = vectorizer.fit_transform(texts) if part == "train" else vectorizer.transform(texts)
-        parts += [X, np.searchsorted(np.unique(labels), labels)]
-    return parts
+    X, y, X_test, y_test = datasets.newsgroups()
+    names = np.unique(y)
+    return X, np.searchsorted(names, y), X_test, np.searchsorted(names, y_test)
 
 
 def objective(model, X, y):
