@@ -80,6 +80,7 @@ def test_parameters_are_keyword_only_with_the_designed_defaults(estimator):
         "validation_fraction": 0.1,
         "n_iter_no_change": 5,
         "class_weight": None,
+        "calibrate": None,
         "warm_start": False,
         "random_state": None,
         "verbose": 0,
