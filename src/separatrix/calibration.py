@@ -83,7 +83,7 @@ def _leads(scores: Floats) -> Floats:
 def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     """Return the slope with the smallest log loss on held-out scores."""
     leads = _leads(scores)
-    n, K = leads.shape
+    n, K = len(leads), leads.shape[1]
     doubt = DOUBT / (n + 2.0 * DOUBT)
     targets = np.full((n, K), doubt / (K - 1))
     targets[np.arange(n), codes] = 1.0 - doubt
