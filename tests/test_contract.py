@@ -46,6 +46,7 @@ def test_public_names_are_pinned():
         "VotedPerceptron",
         "__version__",
         "certify",
+        "compare",
         "fewest_mistakes",
         "margin",
         "suspects",
