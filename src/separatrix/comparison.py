@@ -19,7 +19,7 @@ VIEWS = {
     "discriminant function": "models no probability: the boundary itself",
 }
 HEADS = ("model", "view", "learns by", "accuracy", "spread", "fit", "predict", "parameters", "note")
-WORTH_SAYING = 0.005
+WORTH_SAYING = 0.01
 FULL_HEIGHT = 0.04
 BARS = "▁▂▃▄▅▆▇█"
 
@@ -151,14 +151,12 @@ class Comparison:
         """Return, for each learner that makes passes, when its held-out accuracy was best (L2 9)."""
         said = []
         for model, curve in self.curves.items():
-            best = max(curve, key=lambda step: step.held_out)
-            last = curve[-1]
+            best, last = _best(curve), curve[-1]
             text = f"{model}: held-out accuracy is best after pass {best.number}, {best.held_out:.3f}"
-            if best.held_out > last.held_out:
-                rose = "rose" if last.training > best.training else "went"
+            if best is not last:
                 text += (
-                    f", and {last.held_out:.3f} after pass {last.number}, while training accuracy {rose} from "
-                    f"{best.training:.3f} to {last.training:.3f}"
+                    f", and {last.held_out:.3f} after pass {last.number}; "
+                    f"training accuracy is {best.training:.3f} there and {last.training:.3f} here"
                 )
             said.append(text)
         return said
@@ -187,7 +185,7 @@ class Comparison:
         """Return held-out accuracy against passes as a table for the terminal."""
         lines = [("dim", ["", "after each pass", "best", "at pass", "last", "training"])]
         for model, curve in self.curves.items():
-            best, last = max(curve, key=lambda step: step.held_out), curve[-1]
+            best, last = _best(curve), curve[-1]
             numbers = [f"{best.held_out:.3f}", str(best.number), f"{last.held_out:.3f}", f"{last.training:.3f}"]
             style = "yellow" if best.held_out - last.held_out >= WORTH_SAYING else ""
             lines.append((style, [model, sparkline([step.held_out for step in curve]), *numbers]))
@@ -204,7 +202,7 @@ class Comparison:
             yield Text.assemble(("held-out accuracy of the learners that make passes", "bold"))
             yield self.curves_table()
         yield ""
-        yield Text("accuracy: mean and deviation of the folds; times: of the model alone, median fold", "dim")
+        yield Text("accuracy: mean ±deviation of the folds; times: of the model alone, median fold", "dim")
         remarks = self.remarks()
         yield from [""] if remarks else []
         for remark in remarks:
@@ -216,6 +214,11 @@ class Comparison:
         out = io.StringIO()
         Console(file=out, width=120, color_system=None).print(self)
         return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+
+def _best(curve: list[Pass]) -> Pass:
+    """Return the first pass at which held-out accuracy was highest, whatever the last digits say."""
+    return max(curve, key=lambda step: round(step.held_out, 9))
 
 
 def _table(lines: Sequence[tuple[str, list[str]]], widths: Sequence[int], left: Sequence[int] = (0, 5)) -> Table:

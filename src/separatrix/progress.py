@@ -52,7 +52,7 @@ def steps_bar(verbose: int, total: int, name: str) -> Iterator[Callable[[str], N
 
         def report(doing: str) -> None:
             nonlocal begun
-            progress.update(task, advance=int(begun), doing=doing)
+            progress.update(task, advance=int(begun), doing=f"{doing:<30}")
             begun = True
 
         yield report
