@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discovery import LEARNERS
@@ -169,6 +169,15 @@ def test_as_good_as_a_cross_validated_sigmoid_with_an_offset(load, worst):
     theirs = CalibratedClassifierCV(AveragedPerceptron(random_state=0), ensemble=False, cv=5).fit(X, y)
     loss, peer = (log_loss(y_test, model.predict_proba(X_test)) for model in (ours, theirs))
     assert loss < worst and loss < peer + 0.01
+
+
+@every_learner
+def test_with_early_stopping_in_a_grid_search_by_log_loss(learner):
+    X, X_test, y, _ = overlapping(3)
+    model = learner(random_state=0, calibrate="sigmoid", early_stopping=True)
+    search = GridSearchCV(model, {"max_iter": [1, 5]}, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert -search.best_score_ < np.log(3)
+    assert np.array_equal(search.classes_[search.predict_proba(X_test).argmax(axis=1)], search.predict(X_test))
 
 
 def test_class_weights_move_the_probabilities_with_the_boundary():

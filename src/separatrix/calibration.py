@@ -104,7 +104,8 @@ def cross_fitted_slope(learner: Any, rows: Rows, codes: Codes, weight: Floats, s
     held = np.flatnonzero(fold >= 0)
     if not held.size:
         raise ValueError("calibrate needs held-out scores, and no class has two examples: give more, or X_val and y_val")
-    twin = clone(learner).set_params(calibrate=None, class_weight=None, warm_start=False, random_state=seed, verbose=0)
+    plain = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
+    twin = clone(learner).set_params(random_state=seed, **plain)
     K = int(codes.max()) + 1
     scores = np.empty((rows.n, 1 if K == 2 else K))
     for k in np.unique(fold[held]).tolist():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Columns:
         """Whether the table came as a sparse matrix."""
         return bool(sp.issparse(self.numbers))
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The number of features after every category has become one, in all rows."""
         return len(self.number_names) + sum(len(set(self.words[:, j].tolist())) for j in range(self.words.shape[1]))

@@ -227,7 +227,8 @@ def _table(lines: Sequence[tuple[str, list[str]]], widths: Sequence[int], left: 
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for j, width in enumerate(widths):
-        table.add_column(justify="left" if j in left else "right", min_width=width, no_wrap=j < len(widths) - 1)
+        last = j == len(widths) - 1
+        table.add_column(justify="left" if j in left else "right", min_width=None if last else width, no_wrap=not last)
     for style, cells in lines:
         table.add_row(*cells, style=style)
     return table
