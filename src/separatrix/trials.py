@@ -187,7 +187,7 @@ class Trial:
         self.accuracies.append(float(np.mean(told == y_test)))
         self.times.append((fitted - begin, done - fitted))
         self.size = max(self.size, self.view.size(model))
-        if self.view.remembers and self.curves and len(model.ledger_) * (len(y) + len(y_test)) > VOTES:
+        if self.curves and self.view.remembers and getattr(model, "n_mistakes_", 0) * (len(y) + len(y_test)) > VOTES:
             self.notes = ["not followed pass by pass: too many votes to count"]
             self.curves, self.followed = False, []
         known = np.flatnonzero(np.isin(y_test, y))
