@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import os
+import shlex
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,16 @@ def newsgroups() -> tuple[Any, ...]:
     words = TfidfVectorizer(sublinear_tf=True)
     X, X_test = (with_narrow_indices(words.fit_transform(texts[0])), with_narrow_indices(words.transform(texts[1])))
     return X, labels[0], X_test, labels[1]
+
+
+def auto_mpg() -> tuple[dict[str, list[str]], list[str]]:
+    """Good or bad mileage by the median: six numeric columns, one with missing values, and the part of the world."""
+    rows = [shlex.split(line) for line in (DATA / "auto_mpg" / "auto-mpg.data").read_text().splitlines()]
+    mpg = [float(row[0]) for row in rows]
+    names = ["cylinders", "displacement", "horsepower", "weight", "acceleration", "year"]
+    table = {name: [row[j + 1] for row in rows] for j, name in enumerate(names)}
+    table["maker"] = [{"1": "america", "2": "europe", "3": "asia"}[row[7]] for row in rows]
+    return table, ["good" if value > statistics.median(mpg) else "bad" for value in mpg]
 
 
 def mnist() -> tuple[Any, ...]:

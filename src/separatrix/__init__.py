@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from separatrix.suspicion import suspects as suspects
     from separatrix.tracing import Trace as Trace
     from separatrix.tracing import trace as trace
+    from separatrix.trials import compare as compare
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _HOMES = {
     "Trace": "tracing",
     "VotedPerceptron": "linear",
     "certify": "certificate",
+    "compare": "trials",
     "fewest_mistakes": "fewest",
     "margin": "margins",
     "suspects": "suspicion",
@@ -54,6 +56,7 @@ __all__ = [
     "VotedPerceptron",
     "__version__",
     "certify",
+    "compare",
     "fewest_mistakes",
     "margin",
     "suspects",

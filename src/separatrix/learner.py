@@ -15,12 +15,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from separatrix.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.inputs import HeldOut, example_weight, read_rows, schema_kept
 from separatrix.labels import Codes, encode, encode_as, labels_of
 from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
-from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
+from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import RULES, TIES, WITH_C, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights, n_outputs
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 MOST_MATRIX_BYTES = 1 << 31
 
 
-class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """What the linear learners share: the parameters, the passes, the ledger, and scores ⟨w,x⟩ + b."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -48,6 +49,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "calibrate": [StrOptions({"sigmoid"}), None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -69,6 +71,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
         class_weight: Any = None,
+        calibrate: str | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -86,6 +89,7 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight
+        self.calibrate = calibrate
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -123,17 +127,27 @@ class LinearLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), seed
             run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
             outcome = self._train(run, problem, held_out)
+            slope = None if self.calibrate is None else self._slope(run, problem, held_out, sample_weight, y)
         if run.keeps_rows:
             run.ledger.keep_rows(rows, 0, 0)
         run.rows_seen = rows.n
         self._publish(run, outcome.mistakes_per_pass)
         self.converged_: bool = outcome.converged and run.ledger.cut is None
         self.cycle_: Cycle | None = outcome.cycle
-        if held_out is not None:
-            self.validation_scores_ = outcome.validation_scores
-        elif hasattr(self, "validation_scores_"):
-            del self.validation_scores_
+        found = {"validation_scores_": None if held_out is None else outcome.validation_scores, "slope_": slope}
+        for name, value in found.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
         return self
+
+    def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
+        """Return the slope of the probabilities, found on the caller's held-out examples or by cross-fitting."""
+        if held_out is not None and held_out.rows is not problem.rows:
+            return find_slope(self._held_out_scores(run, problem, held_out)(), held_out.codes, NO_WEIGHT)
+        if run.ledger.start is not None:
+            raise ValueError("after a warm start every example of X has been seen: calibrate needs X_val and y_val")
+        return cross_fitted_slope(self, problem.rows, problem.codes, self._weight(sample_weight, y, run.classes), run.seed)
 
     def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> Outcome:
         run.last.lay(problem.rows.sparse)

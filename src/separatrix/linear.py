@@ -44,6 +44,8 @@ class Perceptron(OnlineLearner):
     early_stopping, validation_fraction, n_iter_no_change : hold out a fraction of each class, stop when its accuracy has
         not risen for so many passes, and go back to the best one.
     class_weight : dict, "balanced" or None; scales the corrections (in rules that have a C, it scales C).
+    calibrate : "sigmoid": `predict_proba`, whose most probable class is always the predicted one. Calibrated on X_val where
+        given, else on each example's score by a learner trained on the other folds, at the cost of five more fits.
     warm_start : start `fit` from the last weights of the fit before.
     random_state : int, RandomState or None, for the order and the held-out examples.
     verbose : 1 shows a progress bar.
@@ -59,6 +61,7 @@ class Perceptron(OnlineLearner):
     cycle_ : `Cycle(start, period)` in passes when the weights at the start of a pass came back (cyclic order), or None.
     ledger_ : the mistakes, in order.
     radius_ : the largest ‖x‖ presented (of (x, 1) with a bias).
+    slope_ : with `calibrate`, how fast the probabilities rise with the score.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class AveragedPerceptron(OnlineLearner):
         n_iter_no_change: int = 5,
         average_from: int = 1,
         class_weight: Any = None,
+        calibrate: str | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -130,6 +134,7 @@ class AveragedPerceptron(OnlineLearner):
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
             class_weight=class_weight,
+            calibrate=calibrate,
             warm_start=warm_start,
             random_state=random_state,
             verbose=verbose,
@@ -216,7 +221,7 @@ class PassiveAggressive(OnlineLearner):
     loss : "hinge" (PA-I) or "squared_hinge" (PA-II).
     n_jobs : accepted and not needed: the classes learn jointly, in one thread.
     average : True: predict with the mean of the weights; a number: the mean from that example on.
-    tie, multi_class, record : as in `Perceptron`.
+    tie, multi_class, calibrate, record : as in `Perceptron`.
 
     Examples
     --------
@@ -256,6 +261,7 @@ class PassiveAggressive(OnlineLearner):
         average: bool | int = False,
         tie: str = "mistake",
         multi_class: str = "joint",
+        calibrate: str | None = None,
         record: bool = False,
     ) -> None:
         self.C = C
@@ -275,6 +281,7 @@ class PassiveAggressive(OnlineLearner):
         self.average = average
         self.tie = tie
         self.multi_class = multi_class
+        self.calibrate = calibrate
         self.record = record
 
     @property

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from separatrix.calibration import takes_streams
 from separatrix.choice import grid_for
 from separatrix.inputs import check_newcomers, declared_classes, read_rows
 from separatrix.labels import encode_as, labels_of, newcomers
@@ -19,6 +20,7 @@ from separatrix.training import Problem, Run
 class OnlineLearner(LinearLearner):
     """A linear learner that can go on learning from a stream."""
 
+    @takes_streams  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Present the rows of X once, in their order, and go on from what was learned before.
 

@@ -1,4 +1,4 @@
-"""A progress bar for `verbose=1`: passes, mistakes, held-out accuracy, time left."""
+"""Progress bars for `verbose=1`: passes, mistakes, held-out accuracy, time left; or steps of other work."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,5 +31,28 @@ def passes_bar(verbose: int, max_iter: int | None, name: str) -> Iterator[Report
             progress.update(task, advance=1, news=news)
             if max_iter is not None and mistakes == 0:
                 progress.update(task, total=progress.tasks[task].completed)
+
+        yield report
+
+
+@contextmanager
+def steps_bar(verbose: int, total: int, name: str) -> Iterator[Callable[[str], None]]:
+    """Yield a function to call before each of `total` steps with what is being done; nothing is left behind."""
+    if not verbose:
+        yield lambda doing: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[doing]}"))
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name, total=total, doing="")
+        begun = False
+
+        def report(doing: str) -> None:
+            nonlocal begun
+            progress.update(task, advance=int(begun), doing=f"{doing:<30}")
+            begun = True
 
         yield report

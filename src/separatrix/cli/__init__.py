@@ -95,3 +95,26 @@ def check(
     from separatrix.cli.check import run
 
     raise typer.Exit(run(certificate, data, label, positive))
+
+
+@app.command()
+def compare(
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="A column whose numbers are codes of categories; may be given again.")
+    ] = None,
+    models: Annotated[
+        str | None, typer.Option(help="Some of the models, by name, with commas between. Default: all.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds and of the models.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, the curves too.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+) -> None:
+    """Cross-validate the classifiers of the lectures on your data: accuracy, time, size, and the view each takes."""
+    from separatrix.cli.compare import show
+
+    form = "json" if as_json else "markdown" if markdown else "table"
+    show(data, label, positive, categorical=categorical or (), models=models, folds=folds, seed=seed, form=form)

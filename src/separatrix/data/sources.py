@@ -39,8 +39,10 @@ class Source:
     """What a score of 0 means there."""
 
 
-def read_source(name: str, label: str | None = None, positive: str | None = None) -> Source:
+def read_source(name: str, label: str | None = None, positive: str | None = None, mixed: bool = False) -> Source:
     """Return the examples of a CSV path or a built-in name; with `positive`, that class against the rest.
+
+    Where columns may be `mixed`, those of a CSV are not all numbers, and X holds the text of each cell.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def read_source(name: str, label: str | None = None, positive: str | None = None
     elif built_in:
         found = _built_in(name)
     else:
-        found = _csv(Path(name), label)
+        found = _csv(Path(name), label, mixed)
     return found if positive is None else _against_the_rest(found, positive)
 
 
@@ -82,7 +84,7 @@ def _against_the_rest(source: Source, positive: str) -> Source:
     return replace(source, name=name, y=np.where(chosen, positive, f"not {positive}"))
 
 
-def _csv(path: Path, label: str | None) -> Source:
+def _csv(path: Path, label: str | None, mixed: bool) -> Source:
     try:
         with open(path, newline="", encoding="utf-8-sig") as file:
             lines = csv.reader(file)
@@ -100,16 +102,20 @@ def _csv(path: Path, label: str | None) -> Source:
     if not features:
         raise BadInput(f"{path}, line {table[0][0]}: there is no column beside the label")
     titled = all(_number(first[j]) is None for j in features)
-    rows, labels = [], []
+    rows: list[list[Any]] = []
+    labels = []
     for line, row in table[titled:]:
         if len(row) != len(first):
             raise BadInput(f"{path}, line {line}: {len(row)} columns where line {table[0][0]} has {len(first)}")
-        rows.append([_required(path, line, j, row[j], first[j] if titled else "") for j in features])
+        titles = first if titled else [""] * len(first)
+        rows.append([row[j] if mixed else _required(path, line, j, row[j], titles[j]) for j in features])
+        if not row[column].strip():
+            raise BadInput(f"{path}, line {line}, column {column + 1}{_title(titles[column])}: the label is missing")
         labels.append(row[column])
     if not rows:
         raise BadInput(f"{path}: there is a header and no example")
     names = tuple(first[j] for j in features) if titled else None
-    return Source(str(path), _table(path, rows), _labels(labels), names)
+    return Source(str(path), np.array(rows, dtype=object) if mixed else _table(path, rows), _labels(labels), names)
 
 
 def _label_column(path: Path, first: list[str], label: str | None) -> int:
@@ -138,9 +144,12 @@ def _number(text: str) -> int | float | None:
 def _required(path: Path, line: int, j: int, text: str, title: str) -> int | float:
     value = _number(text)
     if value is None or not abs(value) < np.inf:
-        column = f"column {j + 1}" + (f" ({title})" if title else "")
-        raise BadInput(f"{path}, line {line}, {column}: {text!r} is not a finite number")
+        raise BadInput(f"{path}, line {line}, column {j + 1}{_title(title)}: {text!r} is not a finite number")
     return value
+
+
+def _title(title: str) -> str:
+    return f" ({title})" if title else ""
 
 
 def _table(path: Path, rows: list[list[int | float]]) -> Array:
