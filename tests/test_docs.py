@@ -62,6 +62,12 @@ def test_the_readme_shows_what_its_code_prints(capsys):
     assert ran == 3
 
 
+def test_the_code_of_the_migration_note_runs(capsys):
+    (_, code), (_, shown) = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / "migrating.md").read_text(), re.S)
+    exec(code, {})
+    assert capsys.readouterr().out.split() == shown.split()
+
+
 def test_reference_is_short_and_imports_only_numpy():
     text = (ROOT / "src" / "separatrix" / "reference.py").read_text()
     assert len(text.splitlines()) < 300
