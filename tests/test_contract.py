@@ -47,6 +47,7 @@ def test_public_names_are_pinned():
         "__version__",
         "certify",
         "fewest_mistakes",
+        "load_svmlight",
         "margin",
         "suspects",
         "trace",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
+    from separatrix.data.svmlight import load_svmlight as load_svmlight
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
@@ -32,6 +33,7 @@ _HOMES = {
     "VotedPerceptron": "linear",
     "certify": "certificate",
     "fewest_mistakes": "fewest",
+    "load_svmlight": "data.svmlight",
     "margin": "margins",
     "suspects": "suspicion",
     "trace": "tracing",
@@ -49,6 +51,7 @@ __all__ = [
     "__version__",
     "certify",
     "fewest_mistakes",
+    "load_svmlight",
     "margin",
     "suspects",
     "trace",

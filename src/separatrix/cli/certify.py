@@ -9,7 +9,7 @@ import typer
 from separatrix.certificate import Certificate
 from separatrix.certificate import certify as prove
 from separatrix.cli.refusal import refusing
-from separatrix.data.sources import Source, read_source
+from separatrix.data.sources import Examples, read_source
 from separatrix.statement import lines
 
 STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
@@ -40,7 +40,7 @@ def run(
     return STATUS[certificate.verdict]
 
 
-def _show(source: Source, certificate: Certificate) -> None:
+def _show(source: Examples, certificate: Certificate) -> None:
     first, *rest = lines(certificate)
     typer.echo(f"{source.name} is {first}")
     for line in rest:
