@@ -1,4 +1,4 @@
-"""NumPy archives (`.npz`): an array X and labels y, or the parts of a SciPy CSR matrix beside y, read row by row from the archive."""
+"""NumPy archives (`.npz`): X and its labels y, or the parts of a SciPy CSR matrix and y, read row by row."""
 
 from __future__ import annotations
 

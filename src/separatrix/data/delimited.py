@@ -1,7 +1,7 @@
 """Tables of text (CSV, TSV and their kin), a block at a time: a kernel finds the records, pyarrow reads their fields.
 
-A column is of numbers (float64), of whole numbers (int64: labels, or any column where the whole file is looked at first) or text,
-as the first megabyte shows. Line ends inside quotes are read, and cost nothing where there are no quotes.
+A column is of numbers (float64), whole numbers (int64: labels, or any column where the whole file is looked at first) or
+text, as the first megabyte shows. Line ends inside quotes are read, and cost nothing where there are no quotes.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class DelimitedReader:
         for k in np.flatnonzero(~good & (found.fields != 0)):
             what = f": {found.fields[k]} columns where line {self.dialect.line} has {len(self.names)}"
             if found.fields[k] < 0:
-                what = ": text goes on behind a closing quote; double the quote inside, or read quotes as they are with quote=''"
+                what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
             faults.append((int(found.lines[k]), what))
         if found.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
             faults.append((found.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))

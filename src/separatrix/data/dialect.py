@@ -1,7 +1,7 @@
 """How a table of text is written: delimiter, quotes, header, and where the rows begin; told from the first megabyte.
 
-- Delimiter: the first of tab, `;`, `|`, `,` that cuts nine lines of ten into the same number (> 1) of fields; runs of blanks,
-  where they cut into more fields, half of them numbers; else whichever agrees best.
+- Delimiter: the first of tab, `;`, `|`, `,` that cuts nine lines of ten into the same number (> 1) of fields; runs of
+  blanks, where they cut into more fields, half of them numbers; else whichever agrees best.
 - Quotes are off where a quoted field is followed by more text, or never closed: such quotes are plain characters.
 - A first line is a header where most columns of numbers have something else in it; where it counts its columns (0, 1, 2 … or
   1, 2, 3 …); or, without columns of numbers, where none of its values comes again in a column of few values.
@@ -71,12 +71,12 @@ def split(text: NDArray[np.uint8], end: int, delimiter: str, quote: str | None, 
 
 
 def squeezed(text: bytes | NDArray[np.uint8]) -> bytes:
-    """Put one tab for each run of blanks outside quotes, and none at the ends of lines.
+    r"""Put one tab for each run of blanks outside quotes, and none at the ends of lines.
 
     Examples
     --------
-    >>> squeezed(b'  18.0   8\\t"ford torino" \\n')
-    b'18.0\\t8\\t"ford torino"\\n'
+    >>> squeezed(b'  18.0   8\t"ford torino" \n')
+    b'18.0\t8\t"ford torino"\n'
     """
     given = np.frombuffer(bytes(text), np.uint8)
     out = np.empty(len(given), np.uint8)
@@ -174,8 +174,8 @@ def _delimiter(text: bytes, options: Options, whole: bool) -> str:
     short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
     spread = squeezed(short)
     found = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, _quote(spread, BLANKS, options, False))
-    share, fields = _agreement(np.abs(found.fields))
-    if share >= 0.9 and (fields > scores[best][1] or scores[best][0] < 0.5):
+    share, many = _agreement(np.abs(found.fields))
+    if share >= 0.9 and (many > scores[best][1] or scores[best][0] < 0.5):
         words = spread.decode("utf-8", "replace").split()
         if sum(NUMBER.fullmatch(word) is not None for word in words) * 2 >= len(words):
             return BLANKS

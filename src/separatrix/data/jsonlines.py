@@ -1,4 +1,4 @@
-"""JSON lines: one flat object a line. A key that a line lacks is missing there; a value is a number, a string, true or false."""
+"""JSON lines: one flat object a line, of numbers, strings, true and false. A key that a line lacks is missing there."""
 
 from __future__ import annotations
 

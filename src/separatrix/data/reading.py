@@ -1,8 +1,8 @@
 """`open_source`: any data, by path, pattern, pipe or built-in name, as a stream of batches of bounded size.
 
     source = open_source("part-*.csv.gz", label="species")
-    for batch in source:           # batch.table, a pyarrow.RecordBatch, for kind "columns"; batch.X and batch.y for kind "rows"
-        ...                        # batch.origin.place(i) names row i for a message
+    for batch in source:   # of kind "columns": batch.table, a pyarrow.RecordBatch; of kind "rows": batch.X and batch.y
+        ...                # batch.origin.place(i) names row i for a message
 
 A source can be read again and again, except a pipe. Nothing is read twice at once and nothing is kept.
 """
@@ -145,7 +145,7 @@ def open_source(
     threads: int | None = None,
     settle: bool = False,
 ) -> Source:
-    """Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
+    r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def open_source(
     Examples
     --------
     >>> import io
-    >>> source = open_source(io.BytesIO(b"width,height,kind\\n1,2.5,a\\n3,?,b\\n"))
+    >>> source = open_source(io.BytesIO(b"width,height,kind\n1,2.5,a\n3,?,b\n"))
     >>> source.kind, source.label, source.schema.names
     ('columns', 'kind', ['width', 'height', 'kind'])
     >>> [batch.table.to_pylist()[1] for batch in source]

@@ -35,12 +35,12 @@ def known(name: str) -> str:
 
 
 def sniff(stream: Stream) -> str:
-    """Tell the format of a stream.
+    r"""Tell the format of a stream.
 
     Examples
     --------
     >>> import io
-    >>> sniff(Stream(io.BytesIO(b"+1 1:0.5 7:1\\n"))), sniff(Stream(io.BytesIO(b"a,b\\n1,2\\n")))
+    >>> sniff(Stream(io.BytesIO(b"+1 1:0.5 7:1\n"))), sniff(Stream(io.BytesIO(b"a,b\n1,2\n")))
     ('svmlight', 'csv')
     """
     head = stream.peek()

@@ -120,7 +120,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _joined(columns: list[Array], name: str) -> Array:
-    """Return the matrix: of whole numbers where all columns are, else of float64, if that holds the whole numbers exactly."""
+    """Return the matrix: whole numbers where all columns are, else float64, if that holds the whole numbers exactly."""
     if all(column.dtype.kind in "ib" for column in columns):
         return np.column_stack(columns).astype(np.int64)
     for column in columns:

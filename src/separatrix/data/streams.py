@@ -200,7 +200,7 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
         kept = len(carried)
         text = np.empty(kept + size + PADDING, np.uint8)
         text[:kept] = carried
-        got = stream.readinto(memoryview(text)[kept : kept + size])
+        got = stream.readinto(memoryview(text.data)[kept : kept + size])
         end = kept + got
         text[end:] = 0
         if got < size:

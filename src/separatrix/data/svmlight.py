@@ -64,16 +64,25 @@ def parse(block: Block, least: int = 0, most: int = MOST, skip: bool = False) ->
     n, entries, n_hard, n_faults, n_lines, lowest, highest = kernels.parse(
         text, block.end, least, most, skip, values, indices, indptr, labels, queries, lines, hard, faults
     )
-    held = [array[:size].copy() for array, size in ((values, entries), (indices, entries), (indptr, n + 1))]
-    known = [array[:n].copy() for array in (labels, queries, lines)]
-    found = [(what, at, line) for what, at, line in faults[: min(n_faults, len(faults))].tolist()]
-    parsed = Parsed(*held, *known, n_lines, lowest if entries else 0, highest, found, n_faults)
+    parsed = Parsed(
+        values[:entries].copy(),
+        indices[:entries].copy(),
+        indptr[: n + 1].copy(),
+        labels[:n].copy(),
+        queries[:n].copy(),
+        lines[:n].copy(),
+        n_lines,
+        lowest,
+        highest,
+        [(what, at, line) for what, at, line in faults[: min(n_faults, len(faults))].tolist()],
+        n_faults,
+    )
     if n_hard:
-        _read_hard(block, parsed, hard[:n_hard].tolist(), skip)
+        _read_hard(block, parsed, hard[:n_hard].tolist())
     return parsed
 
 
-def _read_hard(block: Block, parsed: Parsed, hard: list[tuple[int, int]], skip: bool) -> None:
+def _read_hard(block: Block, parsed: Parsed, hard: list[list[int]]) -> None:
     """Have `float` read the numbers that the kernel left to it; one that is too large spoils its line."""
     finite = np.ones(len(parsed), np.bool_)
     for at, slot in hard:
@@ -182,15 +191,16 @@ def load_svmlight(
     length: int = -1,
     threads: int | None = None,
 ) -> tuple[Any, ...]:
-    """Read an svmlight file, as scikit-learn's `load_svmlight_file` does: the same parameters, the same (X, y), sooner.
+    r"""Read an svmlight file, as scikit-learn's `load_svmlight_file` does: the same parameters, the same (X, y), sooner.
 
-    `path` is a path, plain or compressed (gzip, bzip2, zstd), a binary file object or a file descriptor. Not so here: NaN and
-    infinity are refused, several labels a line (`multilabel`) are not read, and X has 32-bit indices where they suffice.
+    `path` is a path, plain or compressed (gzip, bzip2, zstd), a binary file object or a file descriptor. Not so here:
+    NaN and infinity are refused, several labels a line (`multilabel`) are not read, and X has 32-bit indices where they
+    suffice.
 
     Examples
     --------
     >>> from io import BytesIO
-    >>> X, y = load_svmlight(BytesIO(b"+1 1:0.5 3:2  # a comment\\n-1 2:1e-3\\n"))
+    >>> X, y = load_svmlight(BytesIO(b"+1 1:0.5 3:2  # a comment\n-1 2:1e-3\n"))
     >>> X.toarray().tolist(), y.tolist()
     ([[0.5, 0.0, 2.0], [0.0, 0.001, 0.0]], [1.0, -1.0])
     """
@@ -229,7 +239,7 @@ def _joined(
     """Join the blocks into one matrix, array by array, so that little is held twice."""
     joined = {}
     for field, kind in (("values", np.dtype(dtype)), ("indices", np.dtype(np.int32)), ("labels", np.dtype(np.float64))):
-        joined[field] = np.concatenate([np.empty(0, kind), *(getattr(found, field) for found in parts)], dtype=kind)
+        joined[field] = np.concatenate([np.empty(0, kind), *(getattr(found, field) for found in parts)], dtype=kind, casting="unsafe")
         for found in parts:
             setattr(found, field, None)
     if shift:

@@ -2,8 +2,8 @@
 
     text = ± w·10^q,  w < 10^19:
     w < 2^53 and |q| ≤ 22     w·10^q or w/10^−q: both factors are exact, so one rounding is the right one
-    otherwise                 w·5^q from 128 bits of 5^q, rounded to 53 bits (Lemire, "Number parsing at a gigabyte per second",
-                              2021; Mushtak and Lemire, "Fast number parsing without fallback", 2023)
+    otherwise                 w·5^q from 128 bits of 5^q, rounded to 53 bits (Lemire, "Number parsing at a gigabyte per
+                              second", 2021; Mushtak and Lemire, "Fast number parsing without fallback", 2023)
 
 What is left, more than 19 digits or a result that is subnormal or too large, is called *hard* and goes to `float`.
 Eight digits are read in one step: w = Σ dᵢ·10^(7−i) by three multiplications of neighbours, pairs and fours.
@@ -19,7 +19,7 @@ LOWEST, HIGHEST = -342, 308
 
 
 def _powers_of_five():
-    """Return the upper and lower words of the first 128 bits of 5^q; one unit more where 5^q = 1/5^−q has no end but is near it."""
+    """Return the upper and the lower word of the first 128 bits of each 5^q: rounded up for −27 ≤ q < 0, else down."""
     powers = []
     for q in range(LOWEST, HIGHEST + 1):
         power = 5 ** abs(q)

@@ -1,8 +1,9 @@
-"""The records of delimited text: where each begins, on which line, and how many fields it has.
+r"""The records of delimited text: where each begins, on which line, and how many fields it has.
 
     record = field (delimiter field)*  line end;   field = "…" with "" for a quote inside, or bytes up to the next delimiter
 
-A line ends with \\n, \\r or \\r\\n. A field is quoted where its first byte is the quote; line ends and delimiters inside are its own.
+A line ends with \n, \r or \r\n. A field is quoted where its first byte is the quote; line ends and delimiters inside are
+its own.
 """
 
 import numpy as np
@@ -17,8 +18,8 @@ _0, _1 = np.uint64(0), np.uint64(1)
 def split(text, begin, end, delimiter, quote, starts, lines, fields):
     """Find the records of text[begin:end]; return (records, where the last whole one ends, lines up to there).
 
-    Of each record: where it begins, the lines before it, and its fields, 0 for one of blanks alone. Where something other than a
-    delimiter or a line end follows a quoted field the number of fields is made negative. quote 0 is no quote.
+    Of each record: where it begins, the lines before it, and its fields, 0 for one of blanks alone. Where something other
+    than a delimiter or a line end follows a quoted field the number of fields is made negative. quote 0 is no quote.
     """
     end, p = np.uint64(end), np.uint64(begin)
     n, line, most = _0, np.int64(0), np.uint64(starts.size)
@@ -64,7 +65,7 @@ def split(text, begin, end, delimiter, quote, starts, lines, fields):
 
 @kernel
 def squeeze(text, end, quote, out):
-    """Write text[:end] with one tab for each run of blanks outside quotes, and none at either end of a line; return its size."""
+    """Write text[:end] with one tab for each run of blanks outside quotes, none at the ends of lines; return its size."""
     n, pending, begun, quoted = _0, False, False, False
     for p in range(np.uint64(end)):
         byte = text[p]

@@ -51,8 +51,9 @@ def _whole(text, p):
 def parse(text, end, least, most, skip, values, indices, indptr, labels, queries, lines, hard, faults):
     """Read the lines of text[:end]; return (rows, entries, hard numbers, faults, lines, lowest index, highest index).
 
-    hard[k] is where a number that `float` must read begins, and its place among the values, or −1 − row for a label; faults[k]
-    is what is wrong, where, and in which line. At a fault the reading ends, or, to `skip`, goes on with the next line.
+    hard[k] is where a number that `float` must read begins (or its index) and its place among the values, −1 − row for a
+    label; faults[k] is what is wrong, where, and in which line. At a fault the reading ends, or, to `skip`, goes on with
+    the next line.
     """
     end, p = np.uint64(end), _0
     row, entry, n_hard, n_faults, line = _0, _0, _0, _0, np.int64(0)
