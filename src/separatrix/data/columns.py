@@ -17,7 +17,7 @@ TYPES = {WHOLE: pa.int64(), NUMBER: pa.float64(), TEXT: pa.string()}
 MOSTLY = 0.98
 """A column of which this share are numbers is one of numbers: the others are errors, not a reason to call it text."""
 
-_WHOLE = r"^[+-]?\d{1,18}$"
+_WHOLE = r"^[+-]?\d{1,19}$"
 _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
@@ -34,10 +34,10 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     values = column.drop_null()
     if not len(values):
         return TEXT
-    if _count(values, _WHOLE) == len(values):
+    if _count(values, _WHOLE) == len(values) and not len(numbers(values, WHOLE)[1]):
         return WHOLE
-    numbers = _count(values, _NUMBER) + _count(values, _WORDY)
-    return NUMBER if numbers == len(values) or (numbers > mostly * len(values) and len(values) >= 50) else TEXT
+    fitting = _count(values, _NUMBER) + _count(values, _WORDY)
+    return NUMBER if fitting == len(values) or (fitting > mostly * len(values) and len(values) >= 50) else TEXT
 
 
 def wider(one: str | None, other: str) -> str:
@@ -53,7 +53,7 @@ def _count(values: Any, pattern: str) -> int:
 def inexact(column: Any) -> bool:
     """Tell whether a column of strings has a whole number that neither int64 nor float64 holds exactly."""
     long = column.filter(pc.match_substring_regex(column, _DIGITS)).to_pylist()
-    return any(int(float(text)) != int(text) for text in long if text is not None)
+    return any(int(float(text)) != int(text) and not -(1 << 63) <= int(text) < 1 << 63 for text in long)
 
 
 def trimmed(column: Any, missing: Sequence[str]) -> Any:
@@ -65,9 +65,14 @@ def trimmed(column: Any, missing: Sequence[str]) -> Any:
 def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
     """Return trimmed strings as numbers, null where they are none, and the places of those."""
     fits = pc.match_substring_regex(column, _WHOLE if kind == WHOLE else _NUMBER)
-    bad = np.flatnonzero(pc.fill_null(pc.invert(fits), False).to_numpy(zero_copy_only=False))
     plain = pc.replace_substring_regex(pc.if_else(fits, column, None), r"^\+", "")
-    return pc.cast(plain, TYPES[kind]), bad
+    try:
+        made = pc.cast(plain, TYPES[kind])
+    except pa.ArrowInvalid:  # of 19 digits, some are too large
+        held = (None if text is None or not -(1 << 63) <= int(text) < 1 << 63 else int(text) for text in plain.to_pylist())
+        made = pa.array(held, TYPES[kind])
+    lost = pc.and_(pc.is_null(made), pc.is_valid(column))
+    return made, np.flatnonzero(lost.to_numpy(zero_copy_only=False))
 
 
 def decoded(column: Any) -> tuple[Any, list[int]]:

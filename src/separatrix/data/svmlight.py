@@ -239,7 +239,9 @@ def _joined(
     """Join the blocks into one matrix, array by array, so that little is held twice."""
     joined = {}
     for field, kind in (("values", np.dtype(dtype)), ("indices", np.dtype(np.int32)), ("labels", np.dtype(np.float64))):
-        joined[field] = np.concatenate([np.empty(0, kind), *(getattr(found, field) for found in parts)], dtype=kind, casting="unsafe")
+        joined[field] = np.concatenate(
+            [np.empty(0, kind), *(getattr(found, field) for found in parts)], dtype=kind, casting="unsafe"
+        )
         for found in parts:
             setattr(found, field, None)
     if shift:
