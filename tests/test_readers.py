@@ -1,4 +1,4 @@
-"""Every format, plain or compressed, one file or many: the same rows in bounded batches, or one line saying what is wrong."""
+"""Every format, plain or compressed, one file or many: the same rows in bounded batches, or a line saying what is wrong."""
 
 import bz2
 import gzip

@@ -107,7 +107,7 @@ class ArrowReader:
     def _read_parquet(self, stream: Stream) -> Iterator[Any]:
         import pyarrow.parquet as parquet
 
-        file = parquet.ParquetFile(stream.seekable())
+        file = parquet.ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
         yield from file.iter_batches(_rows(size, file.metadata.num_rows, self.options), use_threads=self.options.threads > 1)
 
