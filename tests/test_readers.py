@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 from typer.testing import CliRunner
 
@@ -398,6 +401,58 @@ def test_a_column_of_numbers_with_one_slip_is_not_taken_for_text(tmp_path):
     assert source.skipped == 1 and "line 1002" in source.problems[0]
     numbers = [batch.origin.number(i) for batch in source for i in range(len(batch))]
     assert numbers == [n for n in range(2, 1503) if n != 1002]
+
+
+@given(st.text(',;\t "\n\r1a?', max_size=60))
+@settings(max_examples=400)
+def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
+    options = {"format": "csv", "quote": "", "header": False, "missing": (), "on_error": "skip"}
+    file = io.BytesIO(text.encode())
+    try:
+        names = open_source(file, **options).schema.names
+        source = open_source(file, types=dict.fromkeys(names, "text"), **options)
+        found = [
+            (batch.origin.number(i), *row.values()) for batch in source for i, row in enumerate(batch.table.to_pylist())
+        ]
+    except DataError:
+        found = []
+    if not found:
+        return
+    written = source.reader.dialect
+    expected = []
+    for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
+        cells = line.split() if written.delimiter == " " else line.split(written.delimiter)
+        if (line.strip(" \t") and len(cells) == len(names)) or (len(cells) > 1 and len(cells) == len(names)):
+            expected.append((number, *(cell.strip() if written.spaced else cell for cell in cells)))
+    assert found == expected
+
+
+@given(st.text(',;\t "\n\r1a?', max_size=60), st.sampled_from(["auto", '"']), st.sampled_from(["raise", "skip"]))
+@settings(max_examples=400)
+def test_delimited_text_with_quotes_is_read_or_refused(text, quote, on_error):
+    try:
+        list(open_source(io.BytesIO(text.encode()), format="csv", quote=quote, on_error=on_error))
+    except DataError as problem:
+        assert "\n" not in str(problem)
+
+
+@given(st.binary(max_size=80), st.sampled_from([None, "csv", "tsv", "svmlight", "jsonl", "parquet", "arrow", "npz"]))
+@settings(max_examples=300)
+def test_bytes_of_any_kind_are_read_or_refused(data, form):
+    for prefix in (
+        b"",
+        b"PAR1",
+        b"ARROW1\0\0",
+        b"\xff\xff\xff\xff",
+        b"PK\x03\x04.npy",
+        b'{"a": 1}\n{',
+        b"\x1f\x8b",
+        b"BZh9",
+    ):
+        try:
+            list(open_source(io.BytesIO(prefix + data), format=form))
+        except DataError as problem:
+            assert "\n" not in str(problem)
 
 
 # What cannot be read.

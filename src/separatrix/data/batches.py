@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 BATCH_ROWS = 1 << 16
-BATCH_BYTES = 1 << 22
+BATCH_BYTES = 1 << 21
 
 MISSING = (
     "",

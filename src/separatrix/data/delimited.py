@@ -21,9 +21,7 @@ from separatrix.data.batches import Options, TableBatch
 from separatrix.data.columns import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
 from separatrix.data.errors import DataError, Origin, shown
-from separatrix.data.streams import Block, Stream, blocks, in_order, last_line_end
-
-_MARK = b"\xef\xbb\xbf"
+from separatrix.data.streams import MARK, Block, Stream, blocks, in_order, last_line_end
 
 
 @dataclass
@@ -54,7 +52,7 @@ class DelimitedReader:
             raise DataError(f"{where}: there is no column {unknown[0]!r}, for which a type is given")
         self.kinds: dict[str, str] = {}
         if not options.settle:
-            text = np.frombuffer(head + b"\n" * (not head.endswith(b"\n")), np.uint8)
+            text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
             for block in self._rows([Block(text, self._cut(Block(text, len(text))))]):
                 self._widen(block)
             self.settled()
@@ -116,23 +114,24 @@ class DelimitedReader:
             for line, what in found.faults:
                 skips.report(f"{stream.name}, line {before + line}{what}")
             if found.table is not None and found.table.num_rows:
-                numbers = found.lines.astype(np.int64) + before
-                yield TableBatch(found.table, Origin(stream.name, int(numbers[0]), "line", numbers))
+                yield TableBatch(found.table, Origin.of(stream.name, found.lines.astype(np.int64) + before))
             before += found.n_lines
 
     def _cut(self, block: Block) -> int:
         quote, delimiter = self.dialect.quote, self.dialect.delimiter
-        if quote is None or delimiter == BLANKS or not (block.text[: block.end] == ord(quote)).any():
+        if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
             return last_line_end(block)
         return dialect.split(block.text, block.end, delimiter, quote).end
 
     def _rows(self, given: Any) -> Iterator[Block]:
         """Leave out the lines before the first row."""
         lead = self.dialect.lead
-        for k, (text, end) in enumerate(given):
-            begin = len(_MARK) if k == 0 and text[: len(_MARK)].tobytes() == _MARK else 0
+        for text, end in given:
+            begin = 0
             if lead:
-                ends = np.flatnonzero(text[:end] == ord("\n"))
+                newline = text[:end] == ord("\n")
+                lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
+                ends = np.flatnonzero(newline | lone_return)
                 begin = int(ends[min(lead, len(ends)) - 1]) + 1
                 lead -= min(lead, len(ends))
             if begin < end:
@@ -157,7 +156,13 @@ class DelimitedReader:
         if found.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
             faults.append((found.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
         lines = found.lines[good]
-        made, wrong = self._typed(_kept(text, found, good), len(lines))
+        try:
+            made, wrong = self._typed(_kept(text, found, good), len(lines))
+        except pa.ArrowInvalid as problem:
+            what = " ".join(str(problem).split())[:120]
+            return _Table(
+                None, lines, found.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
+            )
         faults += [(int(lines[i]), what) for i, what in wrong.items()]
         if wrong:
             kept = np.ones(len(lines), np.bool_)

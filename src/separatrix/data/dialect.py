@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.batches import Options
 from separatrix.data.errors import DataError
-from separatrix.data.streams import HEAD
+from separatrix.data.streams import HEAD, MARK
 from separatrix.kernels import records
 
 BLANKS = " "
@@ -112,7 +112,7 @@ def cells(record: str, delimiter: str, quote: str | None) -> list[str]:
 def sniff(head: bytes, name: str, options: Options) -> Dialect:
     """Tell how the table that begins with `head` is written."""
     whole = len(head) < HEAD
-    text = head.removeprefix(b"\xef\xbb\xbf")
+    text = head.removeprefix(MARK)
     text = text if text.endswith(b"\n") or not whole else text + b"\n"
     delimiter = options.delimiter or _delimiter(text, options, whole)
     if delimiter == BLANKS:

@@ -38,9 +38,14 @@ class Origin:
         return f"{self.file}, {self.unit} {self.number(i)}"
 
     def __getitem__(self, rows: slice) -> Origin:
-        begin = rows.start or 0
-        numbers = None if self.numbers is None else self.numbers[rows]
-        return Origin(self.file, self.first + begin, self.unit, numbers)
+        if self.numbers is None:
+            return Origin(self.file, self.first + (rows.start or 0), self.unit)
+        return Origin.of(self.file, self.numbers[rows], self.unit)
+
+    @staticmethod
+    def of(file: str, numbers: NDArray[np.int64], unit: str = "line") -> Origin:
+        """Return the origin of rows with these numbers."""
+        return Origin(file, int(numbers[0]) if len(numbers) else 1, unit, numbers)
 
 
 @dataclass

@@ -80,7 +80,7 @@ class JsonReader:
             for line, what in faults:
                 self.options.skips.report(f"{stream.name}, line {before + line}: {what}")
             if table is not None and table.num_rows:
-                yield TableBatch(table, Origin(stream.name, before + int(lines[0]), "line", lines + before))
+                yield TableBatch(table, Origin.of(stream.name, lines + before))
             before += n_lines
 
     def _work(self, block: Block) -> tuple[Any, Any, int, list[tuple[int, str]]]:
@@ -105,7 +105,16 @@ class JsonReader:
             elif each.strip():
                 kept.append(each)
                 numbers.append(line)
-        table = self._parsed(np.frombuffer(b"\n".join([*kept, b""]), np.uint8)) if kept else None
+        try:
+            table = self._parsed(np.frombuffer(b"\n".join([*kept, b""]), np.uint8)) if kept else None
+        except pa.ArrowInvalid as problem:
+            what = " ".join(str(problem).split())[:120]
+            return (
+                None,
+                np.empty(0, np.int64),
+                n_lines,
+                [*faults, (numbers[0], f"something from here on cannot be read ({what})")],
+            )
         return table, np.array(numbers, np.int64), n_lines, faults
 
     def _misfit(self, name: str, value: Any) -> str:
@@ -157,8 +166,8 @@ def _kind(value: Any) -> str | None:
             return None
         case bool():
             return FLAG
-        case int():
+        case int() if -(1 << 63) <= value < 1 << 63:
             return WHOLE
-        case float():
+        case int() | float():
             return NUMBER
     return TEXT

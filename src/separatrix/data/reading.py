@@ -173,6 +173,9 @@ def open_source(
         raise ValueError(f"on_error is {on_error!r}, not 'raise' or 'skip'")
     if batch_rows < 1 or batch_bytes < 1:
         raise ValueError("batch_rows and batch_bytes must be at least 1")
+    for what, sign in (("delimiter", delimiter or ","), ("quote", "" if quote == "auto" else quote)):
+        if len(sign) > 1 or not sign.isascii():
+            raise ValueError(f"{what} is {sign!r}, not one character of ASCII")
     form = None if format is None else sniffing.known(format)
     if form == "tsv":
         form, delimiter = "csv", delimiter or "\t"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from separatrix.data.errors import DataError
-from separatrix.data.streams import Stream
+from separatrix.data.streams import MARK, Stream
 
 FORMATS = ("svmlight", "csv", "tsv", "jsonl", "parquet", "arrow", "npz")
 ALIASES = {"libsvm": "svmlight", "json": "jsonl", "ndjson": "jsonl", "feather": "arrow", "ipc": "arrow", "tab": "tsv"}
@@ -60,7 +60,7 @@ def sniff(stream: Stream) -> str:
         raise DataError(
             f"{stream.name}: lines end in a carriage return alone; convert them, for example with tr '\\r' '\\n'"
         )
-    return _sniff_text(stream, head.removeprefix(b"\xef\xbb\xbf"))
+    return _sniff_text(stream, head.removeprefix(MARK))
 
 
 def _sniff_text(stream: Stream, head: bytes) -> str:

@@ -31,6 +31,9 @@ LONGEST = 1 << 30
 HEAD = 1 << 20
 """How much of a file is looked at to tell what it is."""
 
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark with which some programs begin UTF-8; it is no part of the text."""
+
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"\x1f\x9d": "compress"}
 
 
@@ -196,6 +199,8 @@ def last_line_end(block: Block) -> int:
 def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_end) -> Iterator[Block]:
     """Yield the stream in blocks of about `size` bytes that end where `cut` says; the last one is given a line end."""
     carried = np.empty(0, np.uint8)
+    if stream.peek(len(MARK)) == MARK:
+        stream.readinto(memoryview(bytearray(len(MARK))))
     while True:
         kept = len(carried)
         text = np.empty(kept + size + PADDING, np.uint8)

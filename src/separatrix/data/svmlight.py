@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.batches import Options, RowBatch
 from separatrix.data.errors import DataError, Origin, shown
-from separatrix.data.streams import PADDING, Block, Stream, blocks, cores, in_order
+from separatrix.data.streams import MARK, PADDING, Block, Stream, blocks, cores, in_order
 from separatrix.kernels import svmlight as kernels
 
 Array = NDArray[Any]
@@ -141,16 +141,17 @@ class SvmlightReader:
 
     def __init__(self, stream: Stream, options: Options) -> None:
         self.options = options
-        self.least = self._base(stream) if options.zero_based == "auto" else int(not options.zero_based)
+        head = self._head(stream)
+        self.least = int(head.lowest > 0) if options.zero_based == "auto" else int(not options.zero_based)
+        self.whole = bool(_is_whole(head.labels).all())
         self.width = options.n_features or 0
         self.most = MOST + self.least if options.n_features is None else options.n_features - 1 + self.least
 
-    def _base(self, stream: Stream) -> int:
-        head = stream.peek()
-        whole = head[: head.rfind(b"\n") + 1] or head + b"\n"
-        block = Block(np.frombuffer(whole + bytes(PADDING), np.uint8), len(whole))
-        parsed = parse(block, skip=True)
-        return int(parsed.lowest > 0)
+    @staticmethod
+    def _head(stream: Stream) -> Parsed:
+        head = stream.peek().removeprefix(MARK)
+        lines = head[: head.rfind(b"\n") + 1] or head + b"\n"
+        return parse(Block(np.frombuffer(lines + bytes(PADDING), np.uint8), len(lines)), skip=True)
 
     def parsed(self, stream: Stream, source: Iterator[Block] | None = None) -> Iterator[tuple[Parsed, Origin]]:
         """Yield what is read of each block, with the line at which it begins."""
@@ -167,16 +168,32 @@ class SvmlightReader:
                 place = f"{stream.name}, line {before + fault[2]}, column {fault[1] - start + 1}"
                 skips.report(f"{place}: {complaint(block, fault, self.least, self.most)}")
             skips.count += found.n_faults - len(found.faults)
-            yield found, Origin(stream.name, before, numbers=found.lines + before)
+            found.lines += before
+            yield found, Origin.of(stream.name, found.lines)
             before += found.n_lines
 
     def batches(self, stream: Stream) -> Iterator[RowBatch]:
-        """Yield the rows of a stream; a matrix is as wide as the widest row so far, or as n_features says."""
+        """Yield the rows of a stream; a matrix is as wide as the widest row so far, or as n_features says.
+
+        Labels are whole numbers where those of the first megabyte are.
+        """
         for found, origin in self.parsed(stream):
             self.width = max(self.width, found.highest + 1)
+            if self.whole and not (whole := _is_whole(found.labels)).all():
+                for i in np.flatnonzero(~whole).tolist():
+                    what = f"the label {found.labels[i]:g} is not a whole number, as those before it are; mend it"
+                    self.options.skips.report(f"{origin.place(i)}: {what}")
+                found.keep(whole)
+                origin = Origin.of(stream.name, found.lines)
             if len(found):
                 X = sp.csr_matrix((found.values, found.indices, found.indptr), (len(found), self.width))
-                yield RowBatch(X, found.labels, origin, found.queries)
+                labels = found.labels.astype(np.int64) if self.whole else found.labels
+                yield RowBatch(X, labels, origin, found.queries)
+
+
+def _is_whole(labels: Array) -> NDArray[np.bool_]:
+    whole: NDArray[np.bool_] = (labels == np.floor(labels)) & (np.abs(labels) < 1 << 53)
+    return whole
 
 
 def load_svmlight(

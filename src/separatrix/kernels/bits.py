@@ -1,4 +1,4 @@
-"""Machine words: eight bytes of a text at once, the upper half of a product, the leading zeros, a double from its bits."""
+"""Machine words: eight bytes of a text at once, the upper half of a product, zeros at either end, a double from its bits."""
 
 from llvmlite import ir
 from numba import types
@@ -37,6 +37,16 @@ def leading_zeros(typing_context, word):
 
     def emit(context, builder, signature, arguments):
         return builder.ctlz(arguments[0], ir.IntType(1)(1))
+
+    return types.uint64(types.uint64), emit
+
+
+@intrinsic
+def trailing_zeros(typing_context, word):
+    """Return how many of the lower bits of a word that is not 0 are 0."""
+
+    def emit(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
 
     return types.uint64(types.uint64), emit
 

@@ -8,10 +8,41 @@ its own.
 
 import numpy as np
 
-from separatrix.kernels import kernel
+from separatrix.kernels import kernel, part
+from separatrix.kernels.bits import eight_bytes, trailing_zeros
 
 NEWLINE, RETURN, SPACE, TAB = (np.uint8(ord(sign)) for sign in "\n\r \t")
-_0, _1 = np.uint64(0), np.uint64(1)
+_0, _1, _3, _8 = (np.uint64(k) for k in (0, 1, 3, 8))
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+
+
+@part
+def _zeros(word):
+    """Return a word whose lowest set bit is the top bit of the lowest byte that is 0; 0 where none is."""
+    return (word - _ONES) & ~word & _TOPS
+
+
+@part
+def _field_end(text, p, end, delimiter):
+    """Return where the next delimiter or line end is, eight bytes at a time, or the end."""
+    marks, newlines, returns = _ONES * np.uint64(delimiter), _ONES * np.uint64(NEWLINE), _ONES * np.uint64(RETURN)
+    while p + _8 <= end:
+        word = eight_bytes(text, p)
+        found = _zeros(word ^ marks) | _zeros(word ^ newlines) | _zeros(word ^ returns)
+        if found != _0:
+            return p + (trailing_zeros(found) >> _3)
+        p += _8
+    while p < end and text[p] != delimiter and text[p] != NEWLINE and text[p] != RETURN:
+        p += _1
+    return p
+
+
+@part
+def _is_blank(text, begin, end):
+    for p in range(begin, end):
+        if text[p] != SPACE and text[p] != TAB:
+            return False
+    return True
 
 
 @kernel
@@ -25,11 +56,11 @@ def split(text, begin, end, delimiter, quote, starts, lines, fields):
     n, line, most = _0, np.int64(0), np.uint64(starts.size)
     whole, whole_line = p, line
     while p < end and n < most:
-        start, count, blank, loose, complete = p, 1, True, False, False
+        start, count, quoted, loose, complete = p, 1, False, False, False
         while p < end and not complete:
             if text[p] == quote and quote != 0:
                 p += _1
-                blank = False
+                quoted = True
                 closed = False
                 while p < end and not closed:
                     byte = text[p]
@@ -43,21 +74,21 @@ def split(text, begin, end, delimiter, quote, starts, lines, fields):
                         line += 1
                 if p < end and text[p] != delimiter and text[p] != NEWLINE and text[p] != RETURN:
                     loose = True
-            while p < end and text[p] != delimiter and text[p] != NEWLINE and text[p] != RETURN:
-                blank = blank and (text[p] == SPACE or text[p] == TAB)
-                p += _1
+            p = _field_end(text, p, end, delimiter)
             if p < end:
                 if text[p] == delimiter:
                     count += 1
                 else:
                     complete = True
                     line += 1
+                    if count == 1 and not quoted and _is_blank(text, start, p):
+                        count = 0
                     if text[p] == RETURN and p + _1 < end and text[p + _1] == NEWLINE:
                         p += _1
                 p += _1
         if complete:
             starts[n], lines[n] = start, whole_line
-            fields[n] = 0 if blank and count == 1 else -count if loose else count
+            fields[n] = -count if loose else count
             n += _1
             whole, whole_line = p, line
     return n, whole, whole_line
