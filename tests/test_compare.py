@@ -351,15 +351,14 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
     [
         (None, [], "no such file"),
         ("", [], "the file is empty"),
-        ("a,b,y\n", [], "there is a header and no example"),
+        ("a,b,y\n", [], "there is no example in it"),
         ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: ['u']"),
-        ("a,b,y\n1,x,u\n2,z,\n", [], "line 3, column 3 (y): the label is missing"),
+        ("a,b,y\n1,x,u\n2,z,\n", [], "line 3: the label y is missing"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3: 2 columns where line 1 has 3"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "no column is called 'w'; there are a, b, y"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "no column is called 'w'; there are a, b"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "no model is called 'svm'"),
         ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, 1.5 for one"),
-        ("a,y\ninf,u\n2,v\n", [], "infinity at row 0, column 'a'"),
         ("a,y\n?,u\n,v\n", [], "no column to learn from; column 'a' has no value"),
     ],
 )

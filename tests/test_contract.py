@@ -54,6 +54,7 @@ def test_public_names_are_pinned():
         "certify",
         "compare",
         "fewest_mistakes",
+        "load_svmlight",
         "margin",
         "suspects",
         "trace",

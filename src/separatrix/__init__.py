@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
+    from separatrix.data.svmlight import load_svmlight as load_svmlight
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
     from separatrix.ledger import Ledger as Ledger
@@ -38,6 +39,7 @@ _HOMES = {
     "certify": "certificate",
     "compare": "trials",
     "fewest_mistakes": "fewest",
+    "load_svmlight": "data.svmlight",
     "margin": "margins",
     "suspects": "suspicion",
     "trace": "tracing",
@@ -58,6 +60,7 @@ __all__ = [
     "certify",
     "compare",
     "fewest_mistakes",
+    "load_svmlight",
     "margin",
     "suspects",
     "trace",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
+from scipy.sparse import issparse
 
 from separatrix.certificate import Certificate
 from separatrix.certificate import certify as prove
 from separatrix.cli.refusal import refusing
-from separatrix.data.sources import Source, read_source
+from separatrix.data.sources import Examples, read_source
 from separatrix.statement import lines
 
 STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
@@ -40,7 +41,7 @@ def run(
     return STATUS[certificate.verdict]
 
 
-def _show(source: Source, certificate: Certificate) -> None:
+def _show(source: Examples, certificate: Certificate) -> None:
     first, *rest = lines(certificate)
     typer.echo(f"{source.name} is {first}")
     for line in rest:
@@ -48,7 +49,8 @@ def _show(source: Source, certificate: Certificate) -> None:
     if certificate.witness is not None:
         typer.echo("  the witness:")
         for i, weight in list(zip(certificate.witness.rows, certificate.witness.weights, strict=True))[:10]:
-            values = ", ".join(f"{value:g}" for value in source.X[i][:8].tolist())
+            row = source.X[[i]].toarray()[0] if issparse(source.X) else source.X[i]
+            values = ", ".join(f"{value:g}" for value in row[:8].tolist())
             more = ", …" if source.X.shape[1] > 8 else ""
             typer.echo(f"    row {i}: ({values}{more}) → {source.y[i]}, weight {float(weight):.6g}")
         if len(certificate.witness) > 10:

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import typer
 
-from separatrix.data.sources import BadInput
+from separatrix.data.errors import DataError
 
 
 def refuse(verb: str, what: object) -> NoReturn:
@@ -20,7 +20,7 @@ def refusing(verb: str, subject: object) -> Iterator[None]:
     """Turn an error about the input into a refusal; one that does not name its file is told to be about `subject`."""
     try:
         yield
-    except (BadInput, OSError) as problem:
+    except (DataError, OSError) as problem:
         refuse(verb, problem)
     except ValueError as problem:
         refuse(verb, f"{subject}: {problem}")

@@ -1,0 +1,93 @@
+"""What a reader yields: a bounded number of rows, which know where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.errors import Origin, Skips
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Array = NDArray[Any]
+
+BATCH_ROWS = 1 << 16
+BATCH_BYTES = 1 << 21
+
+MISSING = (
+    "",
+    "?",
+    "NA",
+    "N/A",
+    "n/a",
+    "#N/A",
+    "nan",
+    "NaN",
+    "NAN",
+    "-nan",
+    "null",
+    "NULL",
+    "Null",
+    "None",
+    "none",
+    "NIL",
+    "nil",
+)
+"""What stands for a missing value in a table of text, unless it is quoted."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Examples of numbers: X dense or CSR, y where there are labels, and where each row comes from."""
+
+    X: Any
+    y: Array | None
+    origin: Origin
+    queries: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __getitem__(self, rows: slice) -> RowBatch:
+        y, queries = (None if array is None else array[rows] for array in (self.y, self.queries))
+        return RowBatch(self.X[rows], y, self.origin[rows], queries)
+
+
+@dataclass(frozen=True, eq=False)
+class TableBatch:
+    """Rows of a table: named columns, the label's among them, and where each row comes from."""
+
+    table: pa.RecordBatch
+    origin: Origin
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, rows: slice) -> TableBatch:
+        begin, end, _ = rows.indices(len(self))
+        return TableBatch(self.table.slice(begin, end - begin), self.origin[rows])
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read: what `open_source` was asked for."""
+
+    label: str | int | None = None
+    header: bool | str = "auto"
+    delimiter: str | None = None
+    quote: str | None = "auto"
+    types: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = MISSING
+    zero_based: bool | str = "auto"
+    n_features: int | None = None
+    batch_rows: int = BATCH_ROWS
+    batch_bytes: int = BATCH_BYTES
+    threads: int = 1
+    settle: bool = False
+    """Look at the whole file before its columns get their types, and keep whole numbers whole."""
+    skips: Skips = field(default_factory=lambda: Skips(False))

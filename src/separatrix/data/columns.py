@@ -1,0 +1,121 @@
+"""Columns: numbers or text? A table's values as Arrow arrays, and the first that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from separatrix.data.errors import DataError, shown
+
+WHOLE, NUMBER, TEXT = "whole", "number", "text"
+TYPES = {WHOLE: pa.int64(), NUMBER: pa.float64(), TEXT: pa.string()}
+MOSTLY = 0.98
+"""A column of which this share are numbers is one of numbers: the others are errors, not a reason to call it text."""
+
+_WHOLE = r"^[+-]?\d{1,19}$"
+_DIGITS = r"^[+-]?\d{19,}$"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_WORDY = r"(?i)^[+-]?inf(inity)?$"
+
+
+def kind_of(column: Any, mostly: float = MOSTLY) -> str:
+    """Return what a column of strings holds: whole numbers, numbers, or text (or nothing at all, which is text).
+
+    Examples
+    --------
+    >>> [kind_of(pa.array(values)) for values in (["1", None, "+2"], ["1", "2.5"], ["1", "a"])]
+    ['whole', 'number', 'text']
+    """
+    values = column.drop_null()
+    if not len(values):
+        return TEXT
+    if _count(values, _WHOLE) == len(values) and not len(numbers(values, WHOLE)[1]):
+        return WHOLE
+    fitting = _count(values, _NUMBER) + _count(values, _WORDY)
+    return NUMBER if fitting == len(values) or (fitting > mostly * len(values) and len(values) >= 50) else TEXT
+
+
+def wider(one: str | None, other: str) -> str:
+    """Return the kind that holds both."""
+    order = (WHOLE, NUMBER, TEXT)
+    return other if one is None else order[max(order.index(one), order.index(other))]
+
+
+def _count(values: Any, pattern: str) -> int:
+    return pc.sum(pc.match_substring_regex(values, pattern)).as_py() or 0
+
+
+def inexact(column: Any) -> bool:
+    """Tell whether a column of strings has a whole number that neither int64 nor float64 holds exactly."""
+    long = column.filter(pc.match_substring_regex(column, _DIGITS)).to_pylist()
+    return any(int(float(text)) != int(text) and not -(1 << 63) <= int(text) < 1 << 63 for text in long)
+
+
+def trimmed(column: Any, missing: Sequence[str]) -> Any:
+    """Return strings without the blanks around them, null where they stand for a missing value."""
+    bare = pc.ascii_trim_whitespace(column)
+    return pc.if_else(pc.is_in(bare, value_set=pa.array(missing, pa.string())), None, bare)
+
+
+def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
+    """Return trimmed strings as numbers, null where they are none, and the places of those."""
+    fits = pc.match_substring_regex(column, _WHOLE if kind == WHOLE else _NUMBER)
+    plain = pc.replace_substring_regex(pc.if_else(fits, column, None), r"^\+", "")
+    try:
+        made = pc.cast(plain, TYPES[kind])
+    except pa.ArrowInvalid:  # of 19 digits, some are too large
+        held = (None if text is None or not -(1 << 63) <= int(text) < 1 << 63 else int(text) for text in plain.to_pylist())
+        made = pa.array(held, TYPES[kind])
+    lost = pc.and_(pc.is_null(made), pc.is_valid(column))
+    return made, np.flatnonzero(lost.to_numpy(zero_copy_only=False))
+
+
+def decoded(column: Any) -> tuple[Any, list[int]]:
+    """Return bytes as strings, null where they are not UTF-8, and the places of those."""
+    try:
+        return pc.cast(column, pa.string()), []
+    except pa.ArrowInvalid:
+        texts, bad = [], []
+        for i, value in enumerate(column.to_pylist()):
+            try:
+                texts.append(None if value is None else value.decode())
+            except UnicodeDecodeError:
+                texts.append(None)
+                bad.append(i)
+        return pa.array(texts, pa.string()), bad
+
+
+def without_nan(column: Any) -> tuple[Any, NDArray[np.int64]]:
+    """Return floats with null for NaN, and the places of infinities."""
+    finite = pc.is_finite(column)
+    if pc.all(finite).as_py() is not False:
+        return column, np.empty(0, np.int64)
+    infinite = np.flatnonzero(pc.fill_null(pc.is_inf(column), False).to_numpy(zero_copy_only=False))
+    return pc.if_else(finite, column, None), infinite
+
+
+def label_name(names: Sequence[str], label: str | int | None, default: str | None, where: str) -> str:
+    """Return the name of the label's column: as named, as counted from 0 (from −1 at the end), or the default, or the last.
+
+    Examples
+    --------
+    >>> label_name(["a", "b", "kind"], "1", None, "points.csv")
+    'b'
+    """
+    if label is None:
+        return default or names[-1]
+    if label in names:
+        return str(label)
+    try:
+        place = int(label)
+    except ValueError:
+        listed = ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
+        raise DataError(f"{where}: no column is called {shown(label)}; there are {listed}") from None
+    if not -len(names) <= place < len(names):
+        raise DataError(f"{where}: there is no column {place}; there are {len(names)}, counted from 0")
+    return names[place]

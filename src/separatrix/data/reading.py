@@ -1,0 +1,257 @@
+"""`open_source`: any data, by path, pattern, pipe or built-in name, as a stream of batches of bounded size.
+
+    source = open_source("part-*.csv.gz", label="species")
+    for batch in source:   # of kind "columns": batch.table, a pyarrow.RecordBatch; of kind "rows": batch.X and batch.y
+        ...                # batch.origin.place(i) names row i for a message
+
+A source can be read again and again, except a pipe. Nothing is read twice at once and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from separatrix.data import built_in, sniffing
+from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
+from separatrix.data.errors import DataError, Skips
+from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Spec = str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]]
+
+
+class Source:
+    """Data as a stream of batches.
+
+    Attributes
+    ----------
+    kind : "rows", numbers (X and perhaps y), or "columns", a table.
+    format : svmlight, csv, jsonl, parquet, arrow, npz or built-in.
+    files : the files it is read from.
+    schema : the columns and their types, of a table.
+    label : the name of the label's column, of a table.
+    feature_names : the names of X's columns, of built-in data.
+    """
+
+    def __init__(
+        self, name: str, places: list[Any], form: str, reader: Any, options: Options, pipe: Stream | None = None
+    ) -> None:
+        self.name = name
+        self.format = form
+        self.files = tuple(place if isinstance(place, str) else name for place in places)
+        self.kind: str = reader.kind
+        self.reader = reader
+        self.feature_names: tuple[str, ...] | None = getattr(reader, "feature_names", None)
+        self._places = places
+        self._options = options
+        self._pipe = pipe
+        self._used = False
+        if options.settle and hasattr(reader, "settle"):
+            for stream in self._streams():
+                reader.settle(stream)
+            reader.settled()
+        self.schema: pa.Schema | None = getattr(reader, "schema", None)
+        self.label: str | None = getattr(reader, "label", None)
+
+    @property
+    def n_features(self) -> int | None:
+        """How many features the rows have; of svmlight data, which do not say so, the most seen so far."""
+        return getattr(self.reader, "width", None)
+
+    @property
+    def skipped(self) -> int:
+        """How many lines were left out, in the reading that is under way or the last one."""
+        return self._options.skips.count
+
+    @property
+    def problems(self) -> list[str]:
+        """Why the first few of them were."""
+        return list(self._options.skips.reasons)
+
+    def __iter__(self) -> Iterator[Any]:
+        self._options.skips.clear()
+        rows, some = self._options.batch_rows, False
+        for stream in self._streams():
+            for batch in self.reader.batches(stream):
+                some = True
+                yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
+        if not some:
+            skipped = f"; {self.skipped} lines were skipped, the first: {self.problems[0]}" if self.skipped else ""
+            raise DataError(f"{self.name}: there is no example in it{skipped}")
+
+    def _streams(self) -> Iterator[Stream | None]:
+        if self.format == "built-in":
+            yield None
+        for place in self._places:
+            stream = self._open(place)
+            try:
+                if len(self._places) > 1 and (other := sniffing.sniff(stream)) != self.format:
+                    raise DataError(
+                        f"{stream.name} looks like {other}, but {self.files[0]} like {self.format}; read them apart"
+                    )
+                yield stream
+            finally:
+                stream.close()
+
+    def _open(self, place: Any) -> Stream:
+        if self._pipe is None:
+            if not isinstance(place, str):
+                place.seek(0)
+            return Stream(place, self.name if len(self._places) == 1 else None)
+        if self._used:
+            raise DataError(f"{self.name} can be read only once; put the data into a file to read them again")
+        self._used = True
+        return self._pipe
+
+    def fingerprint(self) -> str:
+        """Return a hash of the bytes the data come from, whatever the files are called; of a pipe, once it has been read."""
+        whole = hashlib.sha256()
+        for digest in self._digests():
+            whole.update(digest)
+        return whole.hexdigest()
+
+    def _digests(self) -> Iterator[bytes]:
+        if self.format == "built-in":
+            yield self.reader.digest()
+        elif self._pipe is not None:
+            if not self._used or self._pipe.digest is None:
+                raise DataError(f"{self.name} has no fingerprint before it has been read")
+            yield self._pipe.digest.digest()
+        else:
+            yield from map(digest_of, self._places)
+
+
+def open_source(
+    spec: Spec,
+    *,
+    format: str | None = None,
+    label: str | int | None = None,
+    header: bool | str = "auto",
+    delimiter: str | None = None,
+    quote: str = "auto",
+    types: Mapping[str, str] | None = None,
+    missing: Sequence[str] = MISSING,
+    zero_based: bool | str = "auto",
+    n_features: int | None = None,
+    on_error: str = "raise",
+    batch_rows: int = BATCH_ROWS,
+    batch_bytes: int = BATCH_BYTES,
+    threads: int | None = None,
+    settle: bool = False,
+) -> Source:
+    r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
+
+    Parameters
+    ----------
+    format : what it is, where the first bytes would not tell.
+    label : the label's column, by name or counted from 0; the last one if not given.
+    header, delimiter, quote : of delimited text; "auto" and None: told from the first lines; quote="" for none.
+    types : of columns by name: "number", "whole" or "text".
+    missing : what stands for a missing value in delimited text.
+    zero_based, n_features : of svmlight.
+    on_error : "raise", or "skip" to leave out lines that cannot be read; `skipped` counts them.
+    batch_rows, batch_bytes : the most rows of a batch, and about how many bytes are read at a time.
+    threads : how many blocks are read at a time; as many as there are cores if not given.
+    settle : look at all of a text before its columns get their types, and keep whole numbers whole.
+
+    Examples
+    --------
+    >>> import io
+    >>> source = open_source(io.BytesIO(b"width,height,kind\n1,2.5,a\n3,?,b\n"))
+    >>> source.kind, source.label, source.schema.names
+    ('columns', 'kind', ['width', 'height', 'kind'])
+    >>> [batch.table.to_pylist()[1] for batch in source]
+    [{'width': 3.0, 'height': None, 'kind': 'b'}]
+    """
+    if on_error not in ("raise", "skip"):
+        raise ValueError(f"on_error is {on_error!r}, not 'raise' or 'skip'")
+    if batch_rows < 1 or batch_bytes < 1:
+        raise ValueError("batch_rows and batch_bytes must be at least 1")
+    for what, sign in (("delimiter", delimiter or ","), ("quote", "" if quote == "auto" else quote)):
+        if len(sign) > 1 or not sign.isascii():
+            raise ValueError(f"{what} is {sign!r}, not one character of ASCII")
+    form = None if format is None else sniffing.known(format)
+    if form == "tsv":
+        form, delimiter = "csv", delimiter or "\t"
+    options = Options(
+        label,
+        header,
+        delimiter,
+        quote,
+        dict(types or {}),
+        tuple(missing),
+        zero_based,
+        n_features,
+        batch_rows,
+        batch_bytes,
+        threads or min(cores(), 8),
+        settle,
+        Skips(on_error == "skip"),
+    )
+    if isinstance(spec, str) and form is None and built_in.is_known(spec):
+        return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)
+    return _from_files(spec, form, options)
+
+
+def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
+    places = _places(spec)
+    stream = Stream(places[0])
+    pipe = places[0] == STDIN or (not isinstance(places[0], str) and not places[0].seekable())
+    try:
+        if pipe and (len(places) > 1 or options.settle):
+            raise DataError(f"{stream.name} can be read only once, and not beside files")
+        form = form or sniffing.sniff(stream)
+        reader = _reader(form, stream, options)
+        if reader.kind == "rows" and options.label is not None:
+            raise DataError(
+                f"{stream.name}: {form} data have their labels with them: there is no column {options.label!r} to choose"
+            )
+    finally:
+        if not pipe:
+            stream.close()
+    name = stream.name if len(places) == 1 else f"{stream.name} and {len(places) - 1} more"
+    return Source(name, places, form, reader, options, stream if pipe else None)
+
+
+def _places(spec: Spec) -> list[Any]:
+    """Return the paths, or the file object, that are meant."""
+    if hasattr(spec, "read"):
+        return [spec]
+    several = [spec] if isinstance(spec, str | os.PathLike) else list(spec)
+    if not several:
+        raise DataError("no file is named")
+    places = [place for each in several for place in expand(each)]
+    for place in places:
+        if place != STDIN and not Path(place).exists():
+            names = ", ".join(built_in.NAMES)
+            raise DataError(f"{place}: no such file, and no built-in name ({names}, lecture:L4.1 and so on)")
+    return places
+
+
+def _reader(form: str, stream: Stream, options: Options) -> Any:
+    match form:
+        case "svmlight":
+            from separatrix.data.svmlight import SvmlightReader
+
+            return SvmlightReader(stream, options)
+        case "csv":
+            from separatrix.data.delimited import DelimitedReader
+
+            return DelimitedReader(stream, options)
+        case "jsonl":
+            from separatrix.data.jsonlines import JsonReader
+
+            return JsonReader(stream, options)
+        case "npz":
+            from separatrix.data.archives import ArchiveReader
+
+            return ArchiveReader(stream, options)
+    from separatrix.data.arrow import ArrowReader
+
+    return ArrowReader(stream, options, form)

@@ -1,0 +1,258 @@
+"""Bytes: which files a name stands for, what is inside a compressed one, and blocks that end where a line does."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import os
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.errors import DataError
+
+Bytes = NDArray[np.uint8]
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+STDIN = "-"
+PADDING = 16
+"""Bytes behind the end of a block that a kernel may look at."""
+LONGEST = 1 << 30
+"""No line is longer than this: a file without line ends must not fill the memory."""
+HEAD = 1 << 20
+"""How much of a file is looked at to tell what it is."""
+
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark with which some programs begin UTF-8; it is no part of the text."""
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"\x1f\x9d": "compress"}
+
+
+class Block(NamedTuple):
+    """Whole lines: text[:end], the last byte a line end, with room behind it."""
+
+    text: Bytes
+    end: int
+
+
+class Stream:
+    """The bytes of one file, a pipe or a binary file object, decompressed."""
+
+    def __init__(self, place: str | IO[bytes], name: str | None = None) -> None:
+        self.digest = hashlib.sha256() if place == STDIN else None
+        self.owned = isinstance(place, str) and place != STDIN
+        raw: Any = sys.stdin.buffer if place == STDIN else _open(place) if isinstance(place, str) else place
+        self.name = name or ("standard input" if place == STDIN else str(getattr(raw, "name", "the file object")))
+        if self.digest is not None or not hasattr(raw, "peek"):
+            raw = io.BufferedReader(_Raw(raw, self.digest), 1 << 16)
+        self._raw: Any = raw
+        self._file: Any = None
+        self._copy: Any = None
+        self._head = b""
+        self.compression: str | None = None
+
+    @property
+    def file(self) -> Any:
+        """The decompressed bytes, as a file."""
+        if self._file is None:
+            start = self._guarded(lambda: self._raw.peek(8)[:8])
+            self.compression = next((kind for magic, kind in _MAGIC.items() if start.startswith(magic)), None)
+            self._file = self._decompressed()
+        return self._file
+
+    def _decompressed(self) -> Any:
+        if self.compression is None:
+            return self._raw
+        if self.compression not in ("gzip", "bz2", "zstd"):
+            raise DataError(f"{self.name}: {self.compression} is not read; compress with gzip, bzip2 or zstd instead")
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), self.compression)
+
+    def peek(self, size: int = HEAD) -> bytes:
+        """Return the first bytes (fewer where there are no more) and leave them to be read."""
+        if len(self._head) < size:
+            buffer = bytearray(size - len(self._head))
+            self._head += bytes(buffer[: self._fill(memoryview(buffer))])
+        return self._head[:size]
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` as far as there are bytes; return how many."""
+        taken = min(len(self._head), len(view))
+        view[:taken] = self._head[:taken]
+        self._head = self._head[taken:]
+        return taken + self._fill(view[taken:])
+
+    def _fill(self, view: memoryview) -> int:
+        filled = 0
+        while filled < len(view):
+            got = self._guarded(lambda: self.file.readinto(view[filled:]))  # noqa: B023
+            if not got:
+                break
+            filled += got
+        return filled
+
+    def _guarded(self, read: Callable[[], Made]) -> Made:
+        try:
+            return read()
+        except OSError as problem:
+            what = problem.strerror or " ".join(str(problem).split())
+            if self.compression is not None:
+                what = f"the {self.compression} data are damaged or cut off ({what}); fetch the file again"
+            raise DataError(f"{self.name}: {what}") from None
+
+    def seekable(self) -> IO[bytes]:
+        """Return the whole as a file that can be read anywhere: the file itself, or a temporary copy."""
+        if self._copy is None:
+            if self.file is self._raw and self.digest is None and self._raw.seekable():
+                self._copy = self._raw
+            else:
+                self._copy = tempfile.TemporaryFile()
+                buffer = bytearray(1 << 20)
+                while got := self.readinto(memoryview(buffer)):
+                    self._copy.write(memoryview(buffer)[:got])
+        self._copy.seek(0)
+        return self._copy  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        if self._copy is not None and self._copy is not self._raw:
+            self._copy.close()
+        if self.owned:
+            self._raw.close()
+
+
+class _Raw(io.RawIOBase):
+    """Any binary file object as one that `io.BufferedReader` takes; hashed as it flows by where a digest is given."""
+
+    def __init__(self, source: Any, digest: Any = None) -> None:
+        self.source = source
+        self.digest = digest
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self.source.seekable())
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self.source.seek(offset, whence))
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.source.read(len(buffer))
+        if isinstance(data, str):
+            raise DataError("the file is opened as text: open it in binary mode")
+        buffer[: len(data)] = data
+        if self.digest is not None:
+            self.digest.update(data)
+        return len(data)
+
+
+def _open(path: str) -> Any:
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a directory; give a file, or a pattern such as {path.rstrip('/')}/*.csv") from None
+    except (OSError, ValueError) as problem:
+        raise DataError(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def expand(spec: str | os.PathLike[str]) -> list[str]:
+    """Return the files that a path or a pattern stands for, in order.
+
+    Examples
+    --------
+    >>> expand("points.csv")
+    ['points.csv']
+    """
+    path = os.fspath(spec)
+    if path == STDIN or Path(path).exists() or not glob.has_magic(path):
+        return [path]
+    found = sorted(file for file in glob.glob(path, recursive=True) if not Path(file).is_dir())
+    if not found:
+        raise DataError(f"{path}: no file matches this pattern")
+    return found
+
+
+def last_line_end(block: Block) -> int:
+    """Return where the last whole line of a block ends, 0 where there is none."""
+    step = 1 << 16
+    for end in range(block.end, 0, -step):
+        begin = max(0, end - step)
+        at = block.text[begin:end].tobytes().rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+    return 0
+
+
+def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_end) -> Iterator[Block]:
+    """Yield the stream in blocks of about `size` bytes that end where `cut` says; the last one is given a line end."""
+    carried = np.empty(0, np.uint8)
+    if stream.peek(len(MARK)) == MARK:
+        stream.readinto(memoryview(bytearray(len(MARK))))
+    while True:
+        kept = len(carried)
+        text = np.empty(kept + size + PADDING, np.uint8)
+        text[:kept] = carried
+        got = stream.readinto(memoryview(text.data)[kept : kept + size])
+        end = kept + got
+        text[end:] = 0
+        if got < size:
+            if end and text[end - 1] != ord("\n"):
+                text[end] = ord("\n")
+                end += 1
+            if end:
+                yield Block(text, end)
+            return
+        at = cut(Block(text, end))
+        if at:
+            yield Block(text, at)
+        carried = text[at:end].copy()
+        if len(carried) > LONGEST:
+            raise DataError(f"{stream.name}: a line is longer than {LONGEST >> 20} MB, or a quote in it is never closed")
+        if not at:
+            size = max(size, len(carried))
+
+
+def in_order(work: Callable[[Given], Made], given: Iterable[Given], threads: int) -> Iterator[Made]:
+    """Yield work(each) in order, `threads` of them at a time."""
+    if threads < 2:
+        yield from map(work, given)
+        return
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for each in given:
+                waiting.append(pool.submit(work, each))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def digest_of(place: str | IO[bytes]) -> bytes:
+    """Return a hash of the bytes of a file, as they lie on the disk."""
+    if isinstance(place, str):
+        with _open(place) as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    place.seek(0)
+    return hashlib.sha256(place.read()).digest()
