@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.margins import margin as margin
     from separatrix.suspicion import suspects as suspects
+    from separatrix.text import TextFeatures as TextFeatures
     from separatrix.tracing import Trace as Trace
     from separatrix.tracing import trace as trace
 
@@ -28,6 +29,7 @@ _HOMES = {
     "MaxMarginClassifier": "margins",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "TextFeatures": "text",
     "Trace": "tracing",
     "VotedPerceptron": "linear",
     "certify": "certificate",
@@ -44,6 +46,7 @@ __all__ = [
     "MaxMarginClassifier",
     "Perceptron",
     "PocketPerceptron",
+    "TextFeatures",
     "Trace",
     "VotedPerceptron",
     "__version__",
