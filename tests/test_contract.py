@@ -42,6 +42,7 @@ def test_public_names_are_pinned():
         "MaxMarginClassifier",
         "Perceptron",
         "PocketPerceptron",
+        "TextFeatures",
         "Trace",
         "VotedPerceptron",
         "__version__",

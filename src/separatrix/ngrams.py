@@ -1,4 +1,4 @@
-"""From texts to n-grams and their hashes, a block of texts at a time; what each kind of token is, as a regular expression."""
+"""From texts to n-grams and their hashes, a block of texts at a time; each kind of token is a regular expression."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ PATTERNS = {
 
 
 class Grams(NamedTuple):
-    """The n-grams of a block of texts: text[begin[t] : end[t]], those of text i from ptr[i] to ptr[i+1]. Overwritten by the next."""
+    """The n-grams text[begin[t] : end[t]] of a block, those of its text i from ptr[i] to ptr[i+1].
+
+    The arrays are the analyzer's own: the next block overwrites them.
+    """
 
     text: Array
     begin: Array
@@ -131,7 +134,9 @@ class Analyzer:
         starts, stops = room("begin", size + 1, np.uint32), room("end", size + 1, np.uint32)
         sizes = room("sizes", n, np.int64)
         found = kernels.find_tokens(kinds, size, self.kind.other == SINGLE, starts, stops)
-        found = kernels.deal_tokens(text, at, found, self.kind.long_only, starts, stops, sizes)
+        if self.kind.long_only:
+            found = kernels.drop_single(text, found, starts, stops)
+        kernels.deal_tokens(at, found, starts, sizes)
         if self.analyzer == "char_wb":
             laid = room("laid", size + 2 * found + PAD, np.uint8)
             first, last = (room(name, size + 2 * found, np.uint32) for name in ("piece begin", "piece end"))

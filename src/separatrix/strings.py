@@ -1,8 +1,8 @@
-"""Columns of text as the kernels read them: the bytes where they lie in Arrow's buffers, and where each text begins and ends.
+"""Columns of text as the kernels read them: the bytes where they lie in Arrow's buffers, and where each begins and ends.
 
-Arrow columns (strings, large strings, views, binary, dictionaries, chunks) and the Series that hold them are not copied, except
-views and dictionaries, which Arrow unpacks. Lists and NumPy arrays go through Arrow, which copies their characters once and
-makes no Python object. None and NaN are empty texts. Bytes need not be UTF-8: what is malformed is read as U+FFFD, later.
+Arrow columns (strings, large strings, views, binary, dictionaries, chunks) and the Series that hold them are not copied,
+except views and dictionaries, which Arrow unpacks. The strings of lists and NumPy arrays are copied once. None and NaN are
+empty texts. Bytes need not be UTF-8: what is malformed is read as U+FFFD, later.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def _column(X: Any) -> Any:
     if kind is None:
         return _packed(X if isinstance(X, list) else _listed(X))
     if not isinstance(X, np.ndarray):  # a pandas Series, whatever holds it
-        return _packed(X.to_numpy()) if kind == object else pa.array(X, from_pandas=True)
+        return _packed(X.to_numpy()) if kind == np.dtype(object) else pa.array(X, from_pandas=True)
     if kind.kind not in "USTO":
         raise ValueError(f"X holds {kind}, not text: text features need strings")
-    return _packed(X if kind == object else X.tolist())
+    return _packed(X if kind.kind == "O" else X.tolist())
 
 
 def _listed(X: Any) -> list[Any]:

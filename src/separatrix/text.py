@@ -9,31 +9,32 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from separatrix.columns import Hashed, Listed, inverse_frequency
 from separatrix.counting import NO_FACTOR, CountedRows
+from separatrix.lexicon import Hashed, Listed, inverse_frequency
 from separatrix.ngrams import BLOCK_TEXTS, PATTERNS, Analyzer
 from separatrix.rows import Array, Floats
 from separatrix.strings import Texts, texts_of
 
-class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+
+class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
     r"""Turn a column of texts into a sparse matrix of weighed n-grams.
 
-    The defaults (words and punctuation marks, one and two in a row, sublinear tf-idf, unit length) serve short messages and long
-    articles alike. Tokens are exactly what `re.findall(token_pattern, text.lower())` finds, for text of any script; malformed
-    UTF-8 is read as `bytes.decode("utf-8", "replace")` reads it; None and NaN are empty texts.
+    The defaults (words and punctuation marks, one and two in a row, sublinear tf-idf, unit length) serve short messages and
+    long articles alike. Tokens are exactly what `re.findall(token_pattern, text.lower())` finds, for text of any script;
+    malformed UTF-8 is read as `bytes.decode("utf-8", "replace")` reads it; None and NaN are empty texts.
 
     Parameters
     ----------
     analyzer : "word"; "char": n-grams of characters, two spaces or more being one; "char_wb": the same within words, with a
         blank before and after each (both as in scikit-learn)
-    token_pattern : what a word is: `\w+|[^\w\s]`, words and single marks; `\w+`; `(?u)\b\w\w+\b`, scikit-learn's words of two
-        characters or more; `\S+`
+    token_pattern : what a word is: `\w+|[^\w\s]`, words and single marks; `\w+`; `(?u)\b\w\w+\b`, scikit-learn's words of
+        two characters or more; `\S+`
     ngram_range : (fewest, most) words or characters of an n-gram
     lowercase : whether to lower-case the text first, as `str.lower` does
-    columns : "hashed": column |h| mod `n_features` for the 32-bit MurmurHash3 h; "vocabulary": one column for each n-gram seen
+    columns : "hashed": column |h| mod `n_features` for the 32-bit MurmurHash3 h; "vocabulary": one for each n-gram seen
     n_features : the number of hashed columns
     alternate_sign : count −1 where h is negative, so that n-grams sharing a column cancel rather than add up
     min_df : the fewest texts that an n-gram of the vocabulary must occur in
@@ -148,9 +149,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return the features of texts, a row each: a CSR matrix with sorted indices."""
-        if self.__sklearn_tags__().requires_fit:
-            check_is_fitted(self)
-        learned = self._so_far() or self._begin()
+        learned = self._so_far() or (self._known() if self._needs_fit() else self._begin())
         return self._weighed(self._counted(texts_of(X), learned), learned)
 
     def _begin(self) -> Hashed | Listed:
@@ -184,6 +183,15 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         self._learned_with = self.get_params()
         self._idf = NO_FACTOR
         return self
+
+    def _known(self) -> Hashed | Listed:
+        """Return what was learned, or raise where nothing was."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("this TextFeatures has learned nothing yet: call fit or partial_fit first")
+        return self._learned
+
+    def _needs_fit(self) -> bool:
+        return self.columns == "vocabulary" or bool(self.idf)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learned")
@@ -223,60 +231,51 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     @property
     def n_texts_(self) -> int:
         """How many texts were learned from."""
-        check_is_fitted(self)
-        return self._learned.n_texts
+        return self._known().n_texts
 
     @property
     def idf_(self) -> Floats:
         """The idf of each column."""
-        check_is_fitted(self)
+        learned = self._known()
         if not self._idf.size:
-            self._idf = inverse_frequency(self._learned.n_texts, self._learned.df)
+            self._idf = inverse_frequency(learned.n_texts, learned.df)
         return self._idf
 
     @property
     def vocabulary_(self) -> dict[str, int]:
         """The column of each n-gram of a vocabulary."""
-        return {name: column for column, name in enumerate(self._listed().all_names())}
-
-    def _listed(self) -> Listed:
-        check_is_fitted(self)
-        if not isinstance(self._learned, Listed):
+        learned = self._known()
+        if not isinstance(learned, Listed):
             raise AttributeError('vocabulary_ needs columns="vocabulary"')
-        return self._learned
+        return {name: column for column, name in enumerate(learned.all_names())}
 
     def names_of(self, column: int) -> list[str]:
         """Return the n-grams that a column stands for, those of a hashed one in the order in which they were first seen.
 
         More than one means a collision. `has_unnamed` tells whether there were others, of which no name was kept.
         """
-        return self._named().names_of(self._in_range(column))
+        return self._known().names_of(self._in_range(column))
 
     def has_unnamed(self, column: int) -> bool:
         """Tell whether n-grams without a name were hashed to the column, `keep_names` having been reached."""
-        return self._named().has_unnamed(self._in_range(column))
-
-    def _named(self) -> Hashed | Listed:
-        check_is_fitted(self)
-        return self._learned
+        return self._known().has_unnamed(self._in_range(column))
 
     def _in_range(self, column: int) -> int:
-        width = self._named().width
+        width = self._known().width
         if not 0 <= column < width:
             raise IndexError(f"there is no column {column}: there are {width}")
         return int(column)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return a name for each column: its n-grams with " | " between them, or "column j" where none was seen."""
-        names = self._named().all_names()
-        return np.array(names, dtype=object)
+        return np.array(self._known().all_names(), dtype=object)
 
     def get_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return all that was learned, and the parameters, as JSON values and plain arrays: `from_state` takes them back."""
-        check_is_fitted(self)
+        learned = self._known()
         parameters = self.get_params() | {"ngram_range": list(self._range()), "dtype": np.dtype(self.dtype).name}
-        state = {"parameters": parameters, "n_texts": self._learned.n_texts, "unicode": unicodedata.unidata_version}
-        return state, self._learned.state()
+        state = {"parameters": parameters, "n_texts": learned.n_texts, "unicode": unicodedata.unidata_version}
+        return state, learned.state()
 
     @classmethod
     def from_state(cls, state: dict[str, Any], arrays: dict[str, Array]) -> Self:
@@ -295,5 +294,5 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         tags.input_tags.string = True
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
-        tags.requires_fit = self.columns == "vocabulary" or bool(self.idf)
+        tags.requires_fit = self._needs_fit()
         return tags

@@ -19,7 +19,7 @@ def grown(array: Array, size: int) -> Array:
     """Return the array with room for `size` entries, at least half as many again as it had."""
     if len(array) >= size:
         return array
-    larger = np.empty(max(size, len(array) * 3 // 2), array.dtype)
+    larger = np.empty((max(size, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
 
@@ -72,20 +72,17 @@ class Vocabulary(Dictionary):
     def __init__(self) -> None:
         super().__init__()
         self.slots = np.zeros(16, np.uint64)
-        self.counts: Ints = np.empty(0, np.int64)
-        self.df: Ints = np.empty(0, np.int64)
-        self._last: Ints = np.empty(0, np.int64)
+        self.tally: Ints = np.empty((0, 3), np.int64)
 
     def learn(self, grams: Grams, n_texts: int, keys: Array) -> None:
         """Count the n-grams of some more texts, after `n_texts` others; keys name them for `kernels.counts`."""
         most = self.n + len(grams.hashes)
         self.make_room(grams, len(grams.hashes))
-        self.counts, self.df, self._last = (grown(array, most) for array in (self.counts, self.df, self._last))
+        self.tally = grown(self.tally, most)
         if 2 * most > len(self.slots):
-            self._spread(4 * most)
-        self.n = kernels.learn(
-            *grams, self.n, n_texts, self.slots, self.offsets, self.arena, self.hash_of, self.counts, self.df, self._last, keys
-        )
+            self._spread(3 * most)
+        tables = (self.slots, self.offsets, self.arena, self.hash_of, self.tally.reshape(-1))
+        self.n = kernels.learn(*grams, self.n, n_texts, *tables, keys)
 
     def _spread(self, size: int) -> None:
         self.slots = np.zeros(1 << (size - 1).bit_length(), np.uint64)
@@ -97,27 +94,26 @@ class Vocabulary(Dictionary):
 
     def chosen(self, min_df: int, max_features: int | None) -> Ints:
         """Return the n-grams that are columns, in the order of their characters; of too many, the most frequent ones."""
-        order = np.asarray(pc.sort_indices(self.packed())).astype(np.int64)
-        order = order[self.df[order] >= min_df]
+        order: Ints = np.asarray(pc.sort_indices(self.packed())).astype(np.int64)
+        order = order[self.tally[order, 1] >= min_df]
         if max_features is not None and len(order) > max_features:
-            most_frequent = np.argsort(-self.counts[order], kind="stable")[:max_features]
+            most_frequent = np.argsort(-self.tally[order, 0], kind="stable")[:max_features]
             order = order[np.sort(most_frequent)]
         return order
 
     def state(self) -> dict[str, Array]:
         """Return everything as plain arrays."""
-        return super().state() | {"counts": self.counts[: self.n].copy(), "df": self.df[: self.n].copy()}
+        return super().state() | {"tally": self.tally[: self.n, :2].copy()}
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names and counts of `state`."""
         super().restore(state)
-        self.counts, self.df = state["counts"].copy(), state["df"].copy()
-        self._last = np.full(self.n, -1, np.int64)
-        self._spread(4 * max(self.n, 4))
+        self.tally = np.column_stack([state["tally"], np.full(self.n, -1)]).astype(np.int64)
+        self._spread(3 * max(self.n, 4))
 
 
 class Names(Dictionary):
-    """The n-grams that were hashed to each of d columns: up to `limit` in all, in the order in which they were first seen."""
+    """The n-grams that were hashed to each of d columns: up to `limit` in all, in the order in which they were met."""
 
     def __init__(self, d: int, limit: int) -> None:
         super().__init__()

@@ -1,11 +1,11 @@
-"""UTF-8 in, lower-cased UTF-8 out, and the kind of each byte: what Python's `text.lower()`, `\\w` and `\\s` say.
+r"""UTF-8 in, lower-cased UTF-8 out, and the kind of each byte: what Python's `text.lower()`, `\w` and `\s` say.
 
     decode   bytes → code point; a malformed sequence is U+FFFD, as in bytes.decode("utf-8", "replace")
     lower    c → c + delta; İ → i̇; Σ → ς at the end of a word, else σ
     kind     word → WORD, space → NEITHER, any other → `other`; every byte of a character carries its kind
 
-The table of a character is two reads: cells[pages[c >> 8] · 256 + (c & 255)] = delta · 32 + flags. Texts of pure ASCII need no
-table and run in vector lanes.
+The table of a character is two reads: cells[pages[c >> 8] · 256 + (c & 255)] = delta · 32 + flags. Texts of pure ASCII
+need no table and run in vector lanes.
 """
 
 import numpy as np

@@ -17,18 +17,24 @@ ROW_SHIFT, SIGN_SHIFT = np.uint64(32), np.uint64(31)
 COLUMN = np.uint64(0x7FFFFFFF)
 
 
+@part
+def column_of(hashed, d):
+    """Return |h| mod d, h being the hash read as a signed number."""
+    size = np.uint32(abs(np.int64(np.int32(hashed))))
+    if d & (d - np.uint32(1)) == 0:
+        return np.uint64(size & np.uint32(d - np.uint32(1)))
+    return np.uint64(np.uint32(size % d))
+
+
 @kernel
 def place(hashes, ptr, d, signed, keys):
     """Write the key of each n-gram; those of row i are ptr[i]…ptr[i+1]."""
     d = np.uint32(d)
-    power_of_two = (d & (d - np.uint32(1))) == 0
     for i in range(np.uint64(ptr.size) - ONE):
         row = i << ROW_SHIFT
         for t in range(np.uint64(ptr[i]), np.uint64(ptr[i + ONE])):
-            h = np.int64(np.int32(hashes[t]))
-            size = np.uint32(abs(h))
-            column = np.uint32(size & np.uint32(d - np.uint32(1))) if power_of_two else np.uint32(size % d)
-            keys[t] = row | np.uint64(signed and h < 0) << SIGN_SHIFT | np.uint64(column)
+            negative = signed and np.int32(hashes[t]) < 0
+            keys[t] = row | np.uint64(negative) << SIGN_SHIFT | column_of(hashes[t], d)
 
 
 @part
@@ -99,7 +105,7 @@ def count_texts(indices, df):
 
 @kernel
 def count_texts_so_far(indices, row_begin, row_end, n, df, rarity):
-    """Count as `count_texts`, row by row after n texts, and write (1 + texts) / (1 + texts with the column) as of each row."""
+    """Count row by row, after n texts; rarity is (1 + texts so far) / (1 + those with the column), this row included."""
     for i in range(np.uint64(row_end.size)):
         n += 1
         for p in range(np.uint64(row_begin[i]), np.uint64(row_end[i])):
@@ -109,8 +115,8 @@ def count_texts_so_far(indices, row_begin, row_end, n, df, rarity):
 
 @kernel
 def weigh(indices, row_begin, row_end, tf, by_column, by_entry, unit, values):
-    """Weigh the counts of each row in place: tf[|count|], where there is one, with the sign of the count; times the factor of
-    the column or of the entry, where there is one; divided by the row's length if `unit`.
+    """Weigh the counts of each row in place: v ← ±tf[|v|], times the factor of the column or of the entry, each where there
+    is one; then the row is divided by its length if `unit`.
     """
     for i in range(np.uint64(row_end.size)):
         norm = 0.0

@@ -1,10 +1,10 @@
 """Strings and their numbers: an exact vocabulary, and the names of hashed columns.
 
-A dictionary is a list of names laid end to end (name i is arena[offsets[i] : offsets[i+1]]) and their hashes. Two ways lead to it:
+A dictionary is a list of names laid end to end, arena[offsets[i] : offsets[i+1]], and their hashes. Two ways lead to a name:
 
-    slots    open addressing: hash << 32 | i + 1 at the first free place from hash mod size on; names are compared byte by byte
-    heads    one place for each of d columns: hash << 32 | i + 1 of the first name met there, the others follow by `next_name`;
-             names are told apart by their 32-bit hash
+    slots    open addressing: hash << 32 | i + 1 at the first free place from hash mod size on; names are compared in full
+    heads    one place for each of d columns: hash << 32 | i + 1 of the first name met there, the others follow by
+             `next_name`; names are told apart by their 32-bit hash
 
 Nothing grows here: the caller makes room for all that a block of n-grams could add.
 """
@@ -12,11 +12,13 @@ Nothing grows here: the caller makes room for all that a block of n-grams could 
 import numpy as np
 
 from separatrix.kernels import kernel, part
-from separatrix.kernels.counts import ROW_SHIFT
-from separatrix.kernels.text import EIGHT, ONE, ZERO, load64
+from separatrix.kernels.counts import ROW_SHIFT, column_of
+from separatrix.kernels.rows import THREE, TWO, prefetch
+from separatrix.kernels.text import EIGHT, ONE, ZERO, load64, store64
 
 HALF = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
+AHEAD = np.uint64(16)
 
 
 @part
@@ -50,32 +52,35 @@ def look_up(text, begin, end, hashed, slots, offsets, arena):
 def append(text, begin, end, i, offsets, arena):
     """Make text[begin : end] name i; up to seven bytes after it are overwritten."""
     at = np.uint64(offsets[i])
-    for p in range(end - begin):
-        arena[at + p] = text[begin + p]
+    for p in range(ZERO, end - begin, EIGHT):
+        store64(arena, at + p, load64(text, begin + p))
     offsets[i + ONE] = np.int64(at + end - begin)
 
 
 @kernel
-def learn(text, begin, end, hashes, ptr, n, document, slots, offsets, arena, hash_of, counts, df, last_document, keys):
+def learn(text, begin, end, hashes, ptr, n, document, slots, offsets, arena, hash_of, tally, keys):
     """Count n-grams, those of text i being ptr[i]…ptr[i+1]; new ones are names from n on. Return how many names there are.
 
-    keys are those of `counts.place`, with the names' numbers as columns.
+    tally holds three numbers a name: how often it occurred, in how many texts, and the last of these. keys are those of
+    `counts.place`, with the names' numbers as columns.
     """
-    n = np.uint64(n)
+    n, total, last = np.uint64(n), np.uint64(begin.size), np.uint64(slots.size) - ONE
     for i in range(np.uint64(ptr.size) - ONE):
         for t in range(np.uint64(ptr[i]), np.uint64(ptr[i + ONE])):
             b, e = np.uint64(begin[t]), np.uint64(end[t])
+            if t + AHEAD < total:
+                prefetch(slots, np.uint64(hashes[t + AHEAD]) & last)
             place = look_up(text, b, e, hashes[t], slots, offsets, arena)
             if slots[place] == ZERO:
                 append(text, b, e, n, offsets, arena)
-                hash_of[n], counts[n], df[n], last_document[n] = hashes[t], 0, 0, -1
+                hash_of[n] = hashes[t]
+                tally[THREE * n], tally[THREE * n + ONE], tally[THREE * n + TWO] = 0, 0, -1
                 n += ONE
                 slots[place] = np.uint64(hashes[t]) << HALF | n
             name = (slots[place] & LOW_HALF) - ONE
-            counts[name] += 1
-            if last_document[name] != document:
-                last_document[name] = document
-                df[name] += 1
+            tally[THREE * name] += 1
+            tally[THREE * name + ONE] += np.int64(tally[THREE * name + TWO] != document)
+            tally[THREE * name + TWO] = document
             keys[t] = i << ROW_SHIFT | name
         document += 1
     return n
@@ -84,10 +89,12 @@ def learn(text, begin, end, hashes, ptr, n, document, slots, offsets, arena, has
 @kernel
 def find(text, begin, end, hashes, ptr, slots, offsets, arena, columns, keys, key_ptr):
     """Write the keys of the n-grams that have a column, and where those of each row begin."""
-    q = ZERO
+    q, total, last = ZERO, np.uint64(begin.size), np.uint64(slots.size) - ONE
     for i in range(np.uint64(ptr.size) - ONE):
         key_ptr[i] = q
         for t in range(np.uint64(ptr[i]), np.uint64(ptr[i + ONE])):
+            if t + AHEAD < total:
+                prefetch(slots, np.uint64(hashes[t + AHEAD]) & last)
             place = look_up(text, np.uint64(begin[t]), np.uint64(end[t]), hashes[t], slots, offsets, arena)
             if slots[place] != ZERO:
                 column = columns[(slots[place] & LOW_HALF) - ONE]
@@ -106,12 +113,6 @@ def fill_slots(hash_of, n, slots):
         while slots[place] != ZERO:
             place = (place + ONE) & last
         slots[place] = np.uint64(hash_of[i]) << HALF | (i + ONE)
-
-
-@part
-def column_of(hashed, d):
-    """Return |h| mod d, h being the hash read as a signed number."""
-    return np.uint64(np.uint32(abs(np.int64(np.int32(hashed))))) % np.uint64(d)
 
 
 @part
@@ -136,8 +137,10 @@ def remember(text, begin, end, hashes, d, n, limit, heads, hash_of, next_name, o
 
     more[j] is set where a name of column j could not be kept.
     """
-    n, limit = np.uint64(n), np.uint64(limit)
-    for t in range(np.uint64(begin.size)):
+    n, limit, total, d = np.uint64(n), np.uint64(limit), np.uint64(begin.size), np.uint32(d)
+    for t in range(total):
+        if t + AHEAD < total:
+            prefetch(heads, column_of(hashes[t + AHEAD], d))
         column = column_of(hashes[t], d)
         known, last = knows(hashes[t], column, heads, hash_of, next_name)
         if known:
@@ -158,6 +161,7 @@ def remember(text, begin, end, hashes, d, n, limit, heads, hash_of, next_name, o
 @kernel
 def link(hash_of, n, d, heads, next_name):
     """Make heads and links of n names."""
+    d = np.uint32(d)
     for i in range(np.uint64(n)):
         column = column_of(hash_of[i], d)
         next_name[i] = 0

@@ -4,8 +4,8 @@
     n-gram    the bytes from the beginning of piece i to the end of piece i+n−1: words are laid one space apart first
     hash      MurmurHash3, 32 bits, seed 0: h ← 5·rot₁₃(h ⊕ c₂·rot₁₅(c₁·k)) + c₃ over four bytes k at a time
 
-A token begins where a word begins or at a single character, and ends where a word ends or after one: the i-th beginning and the
-i-th end belong together. A bit mask of 64 bytes gives both, so that there is no branch to mispredict at each byte.
+A token begins where a word begins or at a single character, and ends where a word ends or after one: the i-th beginning and
+the i-th end belong together. A bit mask of 64 bytes gives both, so that there is no branch to mispredict at each byte.
 """
 
 import numpy as np
@@ -111,18 +111,25 @@ def width(lead):
 
 
 @kernel
-def deal_tokens(text, at, n, long_only, begin, end, sizes):
-    """Count the tokens of each text, those of one character left out if `long_only`; return how many are left."""
-    t, k, n = ZERO, ZERO, np.uint64(n)
-    for i in range(np.uint64(sizes.size)):
-        first, stop = k, at[i + ONE]
-        while t < n and begin[t] < stop:
-            b, e = begin[t], end[t]
-            begin[k], end[k] = b, e
-            k += np.uint64((e - b > width(text[np.uint64(b)])) | (not long_only))
-            t += ONE
-        sizes[i] = k - first
+def drop_single(text, n, begin, end):
+    """Leave out tokens of one character; return how many are left."""
+    k = ZERO
+    for t in range(np.uint64(n)):
+        b, e = begin[t], end[t]
+        begin[k], end[k] = b, e
+        k += np.uint64(e - b > width(text[np.uint64(b)]))
     return k
+
+
+@kernel
+def deal_tokens(at, n, begin, sizes):
+    """Count the tokens of each text."""
+    t, n = ZERO, np.uint64(n)
+    for i in range(np.uint64(sizes.size)):
+        first, stop = t, at[i + ONE]
+        while t < n and begin[t] < stop:
+            t += ONE
+        sizes[i] = t - first
 
 
 @kernel

@@ -91,7 +91,7 @@ class Hashed:
     def state(self) -> dict[str, Array]:
         """Return what was learned as plain arrays."""
         held = np.flatnonzero(self.df)
-        state = {"df_columns": held.astype(np.int32), "df": self.df[held]} if self.counting else {}
+        state: dict[str, Array] = {"df_columns": held.astype(np.int32), "df": self.df[held]} if self.counting else {}
         if self.names is not None:
             state |= {f"names_{key}": value for key, value in self.names.state().items()}
         return state
@@ -122,9 +122,8 @@ class Listed:
         if self._order is None:
             order = self.vocabulary.chosen(self.min_df, self.max_features)
             if not order.size:
-                raise ValueError(
-                    f"the vocabulary is empty: of {self.vocabulary.n} n-grams in {self.n_texts} texts none is in {self.min_df} of them"
-                )
+                seen = f"{self.vocabulary.n} n-grams in {self.n_texts} texts"
+                raise ValueError(f"the vocabulary is empty: {seen}, none of them in min_df={self.min_df} or more")
             self._column = np.full(self.vocabulary.n, -1, np.int64)
             self._column[order] = np.arange(len(order))
             self._order = order
@@ -138,7 +137,8 @@ class Listed:
     @property
     def df(self) -> Ints:
         """In how many texts each column occurred."""
-        return self.vocabulary.df[self.order]
+        df: Ints = self.vocabulary.tally[self.order, 1]
+        return df
 
     def keys(self, grams: Grams, rows: CountedRows) -> Keys:
         """Return the keys of the n-grams that have a column."""
