@@ -1,4 +1,4 @@
-r"""What Python knows of each character, as tables for the kernels: lower case, `\w`, `\s`, the rules of the final sigma.
+"""What Python knows of each character, as tables for the kernels: lower case, word, space, the rules of the final sigma.
 
 Nothing of Unicode is written down here: the tables are asked of `str.lower` and `re` on first use (a tenth of a second),
 so that features equal `re.findall(pattern, text.lower())` under whatever Unicode version this Python has.

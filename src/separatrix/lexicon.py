@@ -23,8 +23,8 @@ class Keys(NamedTuple):
 
 
 def inverse_frequency(n_texts: int, df: Array) -> Floats:
-    """Return ln((1 + n)/(1 + df)) + 1."""
-    idf: Floats = np.log((1.0 + n_texts) / (1.0 + df)) + 1.0
+    """Return ln((1 + n)/(1 + df)) + 1, and 0 for a column that no text had: a learner knows nothing of it."""
+    idf: Floats = np.where(df > 0, np.log((1.0 + n_texts) / (1.0 + df)) + 1.0, 0.0)
     return idf
 
 

@@ -40,7 +40,8 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     min_df : the fewest texts that an n-gram of the vocabulary must occur in
     max_features : the most columns of a vocabulary: the most frequent n-grams, of equally frequent ones the first in order
     tf : "count", "binary" or "sublinear", 1 + ln(count)
-    idf : multiply by ln((1 + n)/(1 + df)) + 1, for n texts of which df have the column
+    idf : multiply by ln((1 + n)/(1 + df)) + 1, for n texts of which df have the column, and by 0 where none has: what was
+        never seen has no part in a row's length either, as with a vocabulary
     norm : "l2": rows of length 1; None
     keep_names : how many names of hashed columns to keep; 0: none
     dtype : float64 or float32
@@ -48,10 +49,10 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     Examples
     --------
     >>> from separatrix import TextFeatures
-    >>> features = TextFeatures().fit(["Free entry: call now!", "Call me"])
-    >>> X = features.transform(["FREE free"])
-    >>> [(features.names_of(j), float(X[0, j].round(3))) for j in X.indices]
-    [(['free'], 1.0)]
+    >>> features = TextFeatures().fit(["Free entry: call now!", "Call me", "Free?"])
+    >>> X = features.transform(["CALL me free"])
+    >>> sorted((round(float(x), 3), features.names_of(j)) for j, x in zip(X.indices, X.data))
+    [(0.0, []), (0.428, ['call']), (0.428, ['free']), (0.563, ['call me']), (0.563, ['me'])]
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

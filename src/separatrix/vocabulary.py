@@ -16,12 +16,13 @@ _SPARE_BYTES = 8
 
 
 def grown(array: Array, size: int) -> Array:
-    """Return the array with room for `size` entries, at least half as many again as it had."""
-    if len(array) >= size:
-        return array
-    larger = np.empty((max(size, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
-    return larger
+    """Return the array with room for `size` entries, at least half as many again as it had; views of it are void.
+
+    Growing in place lets the operating system move pages instead of copying them: half the time of keeping names.
+    """
+    if len(array) < size:
+        array.resize((max(size, len(array) * 3 // 2), *array.shape[1:]), refcheck=False)
+    return array
 
 
 class Dictionary:

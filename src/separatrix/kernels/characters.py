@@ -1,4 +1,4 @@
-r"""UTF-8 in, lower-cased UTF-8 out, and the kind of each byte: what Python's `text.lower()`, `\w` and `\s` say.
+"""UTF-8 in, lower-cased UTF-8 out, and the kind of each byte: what Python's `str.lower` and `re` say of words and spaces.
 
     decode   bytes → code point; a malformed sequence is U+FFFD, as in bytes.decode("utf-8", "replace")
     lower    c → c + delta; İ → i̇; Σ → ς at the end of a word, else σ
