@@ -52,10 +52,9 @@ def plain(**parameters):
 def grams(texts, analyzer="word", token_pattern=SKLEARN_WORD, ngram_range=(1, 1), lowercase=True):
     """The n-grams of each text as the kernels lay them out."""
     found = []
-    for chunk in texts_of(texts):
-        for block in Analyzer(analyzer, token_pattern, ngram_range, lowercase).blocks(chunk):
-            spans = [bytes(block.text[b:e]).decode() for b, e in zip(block.begin, block.end, strict=True)]
-            found += [spans[b:e] for b, e in zip(block.ptr[:-1], block.ptr[1:], strict=True)]
+    for block, _ in Analyzer(analyzer, token_pattern, ngram_range, lowercase).blocks(texts_of(texts)):
+        spans = [bytes(block.text[b:e]).decode() for b, e in zip(block.begin, block.end, strict=True)]
+        found += [spans[b:e] for b, e in zip(block.ptr[:-1], block.ptr[1:], strict=True)]
     return found
 
 
@@ -323,6 +322,17 @@ def test_long_texts_and_many_texts():
     assert same(plain(ngram_range=(1, 2), n_features=2**31 - 1, alternate_sign=True, norm="l2").transform(texts), theirs)
 
 
+def test_threads_leave_no_trace():
+    texts = pa.chunked_array([CORPUS * 7, CORPUS[:2], [], ["x" * 500], CORPUS])
+    for settings in ({}, {"columns": "vocabulary"}, {"idf": False, "tf": "count", "norm": None}):
+        features = TextFeatures(**settings).fit(texts)
+        alone = features.transform(texts)
+        for jobs in (2, 3, 200):
+            assert same(features.set_params(n_jobs=jobs).transform(texts), alone)
+        assert features.transform([]).shape == (0, alone.shape[1])
+        assert features.transform(["", ""]).nnz == 0
+
+
 def test_float32():
     wide, narrow = (TextFeatures(dtype=dtype).fit_transform(CORPUS) for dtype in (np.float64, np.float32))
     assert narrow.dtype == np.float32
@@ -422,10 +432,16 @@ def test_a_state_is_plain_and_comes_back_exactly(settings):
     assert same(again.transform(more), features.transform(more))
 
 
-def test_a_broken_state_is_refused():
-    state, arrays = TextFeatures().fit(CORPUS).get_state()
-    with pytest.raises(ValueError, match="the state is broken"):
-        TextFeatures.from_state(state, arrays | {"names_bytes": arrays["names_bytes"][:-1]})
+@pytest.mark.parametrize("columns", ["hashed", "vocabulary"])
+def test_a_broken_state_is_refused(columns):
+    state, arrays = TextFeatures(columns=columns, n_features=1000, keep_names=9).fit(CORPUS).get_state()
+    for key, array in arrays.items():
+        worse = [None, array.astype(np.complex128), array[:, None]]
+        worse += [array + 1000, -1 - array] if key in ("df_columns", "names_more") else []
+        worse += [array[:-1], np.append(array, array)] if key != "names_more" else []
+        for bad in worse:
+            with pytest.raises(ValueError, match="the state is broken"):
+                TextFeatures.from_state(state, {k: v for k, v in (arrays | {key: bad}).items() if v is not None})
 
 
 def test_pickle_deepcopy_and_clone():

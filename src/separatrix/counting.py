@@ -30,24 +30,26 @@ class CountedRows:
         """Return room for the keys of a block."""
         return self.scratch.room("keys", size, np.uint64)
 
-    def add(self, keys: Array, ptr: Array, bits: int) -> None:
-        """Count the n-grams of some more rows; their columns have `bits` bits."""
+    def add(self, keys: Array, ptr: Array, bits: int, share: float = 1.0) -> None:
+        """Count the n-grams of some more rows, of columns of `bits` bits; `share` of all text has been read by then."""
         spare, count = self.scratch.room("spare", len(keys), np.uint64), self.scratch.room("count", 1 << 11, np.int64)
         next_of = self.scratch.room("next", len(ptr) - 1, np.int64)
         if kernels.sort(keys, spare, ptr, bits, count, next_of):
             keys = spare
-        self._make_room(int(ptr[-1]), len(ptr) - 1)
+        self._make_room(int(ptr[-1]), share)
         ends = self.ptr[self.n + 1 : self.n + len(ptr)]
         self.largest = max(self.largest, kernels.count(keys, ptr, self.nnz, self.indices, self.values, ends))
         self.n += len(ends)
         self.nnz = int(self.ptr[self.n])
 
-    def _make_room(self, more: int, rows: int) -> None:
-        if self.nnz + more > len(self.indices):
-            left = (len(self.ptr) - 1 - self.n) / max(1, self.n)
-            expected = int(1.05 * self.nnz * left) if self.n else more * (len(self.ptr) - 1) // rows
-            size = self.nnz + max(more, expected)
-            self.indices, self.values = grown(self.indices, size), grown(self.values, size)
+    def _make_room(self, more: int, share: float) -> None:
+        size = self.nnz + more
+        if size > len(self.indices):
+            size = max(size, int(1.05 * size / share) if share > 0.0 else 0)
+            if self.nnz:
+                self.indices, self.values = grown(self.indices, size), grown(self.values, size)
+            else:
+                self.indices, self.values = np.empty(size, np.int32), np.empty(size, self.values.dtype)
 
     @property
     def columns(self) -> Array:
@@ -75,6 +77,18 @@ class CountedRows:
         X = sp.csr_matrix(parts, shape=(self.n, width)).tocsc().tocsr()
         self.nnz, self.values = X.nnz, X.data
         self.indices, self.ptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)
+
+    def append(self, others: list[CountedRows]) -> None:
+        """Take over the rows of others, in order."""
+        parts = [self, *others]
+        ends = [self.ptr[: self.n + 1]]
+        for part in others:
+            ends.append(ends[-1][-1] + part.ptr[1 : part.n + 1])
+        self.ptr = np.concatenate(ends)
+        self.indices = np.concatenate([part.columns for part in parts])
+        self.values = np.concatenate([part.values[: part.nnz] for part in parts])
+        self.n, self.nnz = len(self.ptr) - 1, len(self.indices)
+        self.largest = max(part.largest for part in parts)
 
     def matrix(self, width: int) -> sp.csr_matrix:
         """Return the matrix."""

@@ -11,7 +11,7 @@ from separatrix.counting import CountedRows
 from separatrix.kernels import counts as kernels
 from separatrix.ngrams import Grams
 from separatrix.rows import Array, Floats, Ints, frozen
-from separatrix.vocabulary import Names, Vocabulary
+from separatrix.vocabulary import Names, Vocabulary, column_numbers, kept
 
 
 class Keys(NamedTuple):
@@ -99,7 +99,8 @@ class Hashed:
     def restore(self, state: dict[str, Array]) -> None:
         """Take back what `state` gave."""
         if self.counting:
-            self.df[state["df_columns"]] = state["df"]
+            columns = column_numbers(state, "df_columns", self.width)
+            self.df[columns] = kept(state, "df", np.int64, columns.shape)
         if self.names is not None:
             self.names.restore({key.removeprefix("names_"): state[key] for key in state if key.startswith("names_")})
 
@@ -173,7 +174,7 @@ class Listed:
 
     def all_names(self) -> list[str]:
         """Return the n-gram of each column."""
-        return [name.decode() for name in self.vocabulary.packed().take(pa.array(self.order)).to_pylist()]
+        return [name.decode("utf-8", "replace") for name in self.vocabulary.packed().take(pa.array(self.order)).to_pylist()]
 
     def state(self) -> dict[str, Array]:
         """Return what was learned as plain arrays."""

@@ -77,10 +77,14 @@ class Analyzer:
         self.scratch = Scratch()
         self.table = NO_TABLE
 
-    def blocks(self, texts: Texts) -> Iterator[Grams]:
-        """Yield the n-grams of all texts, block after block."""
-        for begin, end in self._cuts(texts):
-            yield self._grams(texts.data, texts.begin[begin:end], texts.end[begin:end])
+    def blocks(self, chunks: list[Texts]) -> Iterator[tuple[Grams, float]]:
+        """Yield the n-grams of all texts, block after block, each with the share of the bytes that has been read by then."""
+        done, total = 0, sum(texts.size for texts in chunks)
+        for texts in chunks:
+            for begin, end in self._cuts(texts):
+                block = texts.part(begin, end)
+                done += block.size
+                yield self._grams(*block), done / max(1, total)
 
     def _cuts(self, texts: Texts) -> Iterator[tuple[int, int]]:
         """Yield ranges of texts that fit into the nearer caches together with their n-grams."""

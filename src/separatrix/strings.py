@@ -27,6 +27,35 @@ class Texts(NamedTuple):
     begin: Ints
     end: Ints
 
+    @property
+    def n(self) -> int:
+        """How many there are."""
+        return len(self.begin)
+
+    @property
+    def size(self) -> int:
+        """How many bytes they have."""
+        return int((self.end - self.begin).sum())
+
+    def part(self, begin: int, end: int) -> Texts:
+        """Return some of them."""
+        return Texts(self.data, self.begin[begin:end], self.end[begin:end])
+
+
+def divided(chunks: list[Texts], shares: int) -> list[list[Texts]]:
+    """Return the texts in order, in so many shares of about as many bytes."""
+    each = max(1, -(-sum(texts.size for texts in chunks) // shares))
+    parts: list[list[Texts]] = [[] for _ in range(shares)]
+    before = 0
+    for texts in chunks:
+        read = before + np.cumsum(texts.end - texts.begin)
+        cuts = [0, *np.searchsorted(read, each * np.arange(1, shares), side="right").tolist(), texts.n]
+        for part, begin, end in zip(parts, cuts[:-1], cuts[1:], strict=True):
+            if begin < end:
+                part.append(texts.part(begin, end))
+        before = int(read[-1])
+    return [part for part in parts if part]
+
 
 def texts_of(X: Any) -> list[Texts]:
     """Return the texts of a column, one entry for each chunk of it."""

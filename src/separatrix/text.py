@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,7 +18,7 @@ from separatrix.counting import NO_FACTOR, CountedRows
 from separatrix.lexicon import Hashed, Listed, inverse_frequency
 from separatrix.ngrams import BLOCK_TEXTS, PATTERNS, Analyzer
 from separatrix.rows import Array, Floats
-from separatrix.strings import Texts, texts_of
+from separatrix.strings import Texts, divided, texts_of
 
 
 class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
@@ -45,6 +47,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     norm : "l2": rows of length 1; None
     keep_names : how many names of hashed columns to keep; 0: none
     dtype : float64 or float32
+    n_jobs : how many threads transform, as in scikit-learn; the features are the same
 
     Examples
     --------
@@ -70,6 +73,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         "norm": [StrOptions({"l2"}), None],
         "keep_names": [Interval(Integral, 0, np.iinfo(np.int32).max, closed="left")],
         "dtype": [Options(type, {np.float32, np.float64})],
+        "n_jobs": [Integral, None],
     }
 
     def __init__(
@@ -89,6 +93,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         norm: str | None = "l2",
         keep_names: int = 2**20,
         dtype: Any = np.float64,
+        n_jobs: int | None = None,
     ) -> None:
         self.analyzer = analyzer
         self.token_pattern = token_pattern
@@ -104,6 +109,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         self.norm = norm
         self.keep_names = keep_names
         self.dtype = dtype
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the texts' document frequencies, names and, where asked for, vocabulary.
@@ -150,10 +156,20 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return the features of texts, a row each: a CSR matrix with sorted indices."""
-        learned = self._so_far() or (self._known() if self._needs_fit() else self._begin())
-        return self._weighed(self._counted(texts_of(X), learned), learned)
+        learned = self._so_far() or (self._known() if self._needs_fit() else self._begin(names=0))
+        shares = divided(texts_of(X), self._jobs()) or [[]]
+        if len(shares) == 1:
+            return self._weighed(self._counted(shares[0], learned), learned)
+        with ThreadPoolExecutor(len(shares)) as pool:
+            rows, *others = pool.map(self._counted, shares, [learned] * len(shares))
+        rows.append(others)
+        return self._weighed(rows, learned)
 
-    def _begin(self) -> Hashed | Listed:
+    def _jobs(self) -> int:
+        jobs = int(self.n_jobs or 1)
+        return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
+
+    def _begin(self, names: int | None = None) -> Hashed | Listed:
         """Return columns of which nothing is known yet."""
         self._validate_params()
         low, high = self._range()
@@ -162,7 +178,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         if self.columns == "vocabulary":
             return Listed(self.min_df, self.max_features)
         signed = self.alternate_sign and self.tf != "binary"
-        return Hashed(self.n_features, signed, self.idf, self.keep_names)
+        return Hashed(self.n_features, signed, self.idf, self.keep_names if names is None else names)
 
     def _range(self) -> tuple[int, int]:
         if len(self.ngram_range) != 2 or not all(isinstance(n, Integral) for n in self.ngram_range):
@@ -174,16 +190,21 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         if not self.__sklearn_is_fitted__():
             return None
         for name, value in self._learned_with.items():
-            if getattr(self, name) != value:
-                now = getattr(self, name)
+            if (now := getattr(self, name)) != value:
                 raise ValueError(f"{name} was {value!r} when learning began and is {now!r}: it cannot change on the way")
         return self._learned
 
     def _publish(self, learned: Hashed | Listed) -> Self:
         self._learned = learned
-        self._learned_with = self.get_params()
+        self._learned_with = self._settings()
         self._idf = NO_FACTOR
         return self
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters that the features depend on."""
+        settings: dict[str, Any] = self.get_params()
+        del settings["n_jobs"]
+        return settings
 
     def _known(self) -> Hashed | Listed:
         """Return what was learned, or raise where nothing was."""
@@ -202,23 +223,21 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
 
     def _counted(self, chunks: list[Texts], learned: Hashed | Listed, learn: bool = False) -> CountedRows:
         """Return the rows of all texts; while learning, with columns that have yet to be settled."""
-        rows = CountedRows(sum(len(texts.begin) for texts in chunks), self.dtype)
-        keys, analyzer = learned.learn if learn else learned.keys, self._analyzer()
-        for texts in chunks:
-            for grams in analyzer.blocks(texts):
-                rows.add(*keys(grams, rows))
+        rows = CountedRows(sum(texts.n for texts in chunks), self.dtype)
+        keys = learned.learn if learn else learned.keys
+        for grams, share in self._analyzer().blocks(chunks):
+            rows.add(*keys(grams, rows), share)
         return rows
 
     def _learn(self, chunks: list[Texts], learned: Hashed | Listed) -> None:
         """Learn without keeping the rows."""
-        rows, analyzer = CountedRows(BLOCK_TEXTS, self.dtype), self._analyzer()
-        for texts in chunks:
-            for grams in analyzer.blocks(texts):
-                keys = learned.learn(grams, rows)
-                if learned.counting:
-                    rows.clear()
-                    rows.add(*keys)
-                    learned.count(rows)
+        rows = CountedRows(BLOCK_TEXTS, self.dtype)
+        for grams, _ in self._analyzer().blocks(chunks):
+            keys = learned.learn(grams, rows)
+            if learned.counting:
+                rows.clear()
+                rows.add(*keys)
+                learned.count(rows)
 
     def _weighed(self, rows: CountedRows, learned: Hashed | Listed) -> sp.csr_matrix:
         by_column = by_entry = NO_FACTOR
@@ -274,7 +293,7 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     def get_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return all that was learned, and the parameters, as JSON values and plain arrays: `from_state` takes them back."""
         learned = self._known()
-        parameters = self.get_params() | {"ngram_range": list(self._range()), "dtype": np.dtype(self.dtype).name}
+        parameters = self._settings() | {"ngram_range": list(self._range()), "dtype": np.dtype(self.dtype).name}
         state = {"parameters": parameters, "n_texts": learned.n_texts, "unicode": unicodedata.unidata_version}
         return state, learned.state()
 

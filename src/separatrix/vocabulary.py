@@ -25,6 +25,24 @@ def grown(array: Array, size: int) -> Array:
     return array
 
 
+def kept(state: dict[str, Array], key: str, kind: Any, shape: tuple[int, ...]) -> Array:
+    """Return a copy of an array of a state, or raise where it is not what was put there; −1 stands for any length."""
+    array = state.get(key)
+    if array is None or array.dtype != kind or array.ndim != len(shape):
+        raise ValueError(f"the state is broken: {key} is missing or of the wrong kind")
+    if any(n not in (-1, size) for n, size in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"the state is broken: {key} has shape {array.shape}, which does not fit the rest")
+    return array.copy()
+
+
+def column_numbers(state: dict[str, Array], key: str, d: int) -> Array:
+    """Return the numbers of columns that a state holds."""
+    columns = kept(state, key, np.int32, (-1,))
+    if columns.size and not 0 <= columns.min() <= columns.max() < d:
+        raise ValueError(f"the state is broken: {key} names columns beyond the {d} there are")
+    return columns
+
+
 class Dictionary:
     """Names laid end to end, with their hashes. What it keeps, it keeps for good."""
 
@@ -44,7 +62,7 @@ class Dictionary:
 
     def name(self, i: int) -> str:
         """Return one name."""
-        return bytes(self.arena[self.offsets[i] : self.offsets[i + 1]]).decode()
+        return bytes(self.arena[self.offsets[i] : self.offsets[i + 1]]).decode("utf-8", "replace")
 
     def packed(self) -> Any:
         """Return all names as an Arrow array of bytes, without copying them."""
@@ -59,12 +77,12 @@ class Dictionary:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names of `state`."""
-        self.n = len(state["lengths"])
-        self.offsets = np.concatenate([[0], np.cumsum(state["lengths"], dtype=np.int64)])
-        if self.offsets[-1] != len(state["bytes"]) or len(state["hashes"]) != self.n:
-            raise ValueError("the state is broken: its names and their lengths do not match")
-        self.arena = np.concatenate([state["bytes"], np.zeros(_SPARE_BYTES, np.uint8)])
-        self.hash_of = state["hashes"].copy()
+        lengths = kept(state, "lengths", np.uint32, (-1,))
+        self.n = len(lengths)
+        self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        letters = kept(state, "bytes", np.uint8, (int(self.offsets[-1]),))
+        self.arena = np.concatenate([letters, np.zeros(_SPARE_BYTES, np.uint8)])
+        self.hash_of = kept(state, "hashes", np.uint32, (self.n,))
 
 
 class Vocabulary(Dictionary):
@@ -109,7 +127,7 @@ class Vocabulary(Dictionary):
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names and counts of `state`."""
         super().restore(state)
-        self.tally = np.column_stack([state["tally"], np.full(self.n, -1)]).astype(np.int64)
+        self.tally = np.column_stack([kept(state, "tally", np.int64, (self.n, 2)), np.full(self.n, -1)])
         self._spread(3 * max(self.n, 4))
 
 
@@ -148,4 +166,4 @@ class Names(Dictionary):
         super().restore(state)
         self.next_name = np.zeros(self.n, np.int32)
         kernels.link(frozen(self.hash_of), self.n, self.d, self.heads, self.next_name)
-        self.more[state["more"]] = 1
+        self.more[column_numbers(state, "more", self.d)] = 1
