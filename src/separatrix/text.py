@@ -195,8 +195,8 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return self._learned
 
     def _publish(self, learned: Hashed | Listed) -> Self:
-        self._learned = learned
-        self._learned_with = self._settings()
+        if getattr(self, "_learned", None) is not learned:
+            self._learned, self._learned_with = learned, self._settings()
         self._idf = NO_FACTOR
         return self
 
