@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from separatrix import TextFeatures, ngrams
+from separatrix import TextFeatures, ngrams, strings
 from separatrix.kernels import counts as kernels
 from separatrix.ngrams import PATTERNS, Analyzer
 from separatrix.strings import texts_of
@@ -164,6 +164,20 @@ def test_of_too_many_columns_the_most_frequent_ones_stay():
     assert ours.fit_transform(["b a a", "c b a", "d c e"]).toarray().tolist() == [[2, 1, 0], [1, 1, 1], [0, 0, 1]]
 
 
+@given(st.lists(st.text(alphabet="abcd ", max_size=12), min_size=1), st.integers(1, 3), st.integers(1, 6))
+def test_of_equally_frequent_ones_the_first_in_order_stay(texts, min_df, most):
+    words = [text.split() for text in texts]
+    counts, df = Counter(w for text in words for w in text), Counter(w for text in words for w in set(text))
+    ranked = sorted((-count, word) for word, count in counts.items() if df[word] >= min_df)
+    expected = sorted(word for _, word in ranked[:most])
+    ours = plain(columns="vocabulary", max_features=most, min_df=min_df, token_pattern=r"\S+").partial_fit(texts)
+    if expected:
+        assert ours.get_feature_names_out().tolist() == expected
+    else:
+        with pytest.raises(ValueError, match="the vocabulary is empty"):
+            ours.transform(texts)
+
+
 @pytest.mark.parametrize("columns", ["vocabulary", "hashed"])
 @pytest.mark.parametrize("norm", ["l2", None])
 @pytest.mark.parametrize("tf", ["sublinear", "count", "binary"])
@@ -296,6 +310,12 @@ def test_a_broken_arrow_array_is_refused():
         broken = pa.Array.from_buffers(pa.string(), len(bounds) - 1, [None, offsets, pa.py_buffer(b"abcd")])
         with pytest.raises(ValueError, match="the Arrow array X is broken"):
             TextFeatures(idf=False).transform(broken)
+
+
+def test_a_text_too_long_is_named(monkeypatch):
+    monkeypatch.setattr(strings, "LONGEST", 10)
+    with pytest.raises(ValueError, match="text 1 of X has 11 bytes; 10 are the most"):
+        TextFeatures(idf=False).transform(["a" * 10, "b" * 11])
 
 
 def test_blocks_leave_no_trace(monkeypatch):

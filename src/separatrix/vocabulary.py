@@ -18,7 +18,7 @@ _SPARE_BYTES = 8
 def grown(array: Array, size: int) -> Array:
     """Return the array with room for `size` entries, at least half as many again as it had; views of it are void.
 
-    Growing in place lets the operating system move pages instead of copying them: half the time of keeping names.
+    Growing in place lets the operating system move pages instead of copying them.
     """
     if len(array) < size:
         array.resize((max(size, len(array) * 3 // 2), *array.shape[1:]), refcheck=False)
@@ -113,11 +113,14 @@ class Vocabulary(Dictionary):
 
     def chosen(self, min_df: int, max_features: int | None) -> Ints:
         """Return the n-grams that are columns, in the order of their characters; of too many, the most frequent ones."""
-        order: Ints = np.asarray(pc.sort_indices(self.packed())).astype(np.int64)
-        order = order[self.tally[order, 1] >= min_df]
+        counts, df = self.tally[: self.n, 0], self.tally[: self.n, 1]
+        some: Ints = np.flatnonzero(df >= min_df)
+        if max_features is not None and len(some) > max_features:
+            fewest = -np.partition(-counts[some], max_features - 1)[max_features - 1]
+            some = some[counts[some] >= fewest]
+        order: Ints = some[np.asarray(pc.sort_indices(self.packed().take(pa.array(some))))]
         if max_features is not None and len(order) > max_features:
-            most_frequent = np.argsort(-self.tally[order, 0], kind="stable")[:max_features]
-            order = order[np.sort(most_frequent)]
+            order = order[np.sort(np.argsort(-counts[order], kind="stable")[:max_features])]
         return order
 
     def state(self) -> dict[str, Array]:
