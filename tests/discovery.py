@@ -11,6 +11,7 @@ ESTIMATORS = [
     thing
     for name in separatrix.__all__
     if inspect.isclass(thing := getattr(separatrix, name)) and issubclass(thing, BaseEstimator)
+    if not thing().__sklearn_tags__().input_tags.string  # text features have tests of their own
 ]
 LEARNERS = [
     estimator for estimator in ESTIMATORS if issubclass(estimator, LinearLearner) and "order" in estimator().get_params()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.margins import margin as margin
     from separatrix.suspicion import suspects as suspects
+    from separatrix.text import TextFeatures as TextFeatures
     from separatrix.tracing import Trace as Trace
     from separatrix.tracing import trace as trace
     from separatrix.trials import compare as compare
@@ -34,6 +35,7 @@ _HOMES = {
     "PassiveAggressive": "linear",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "TextFeatures": "text",
     "Trace": "tracing",
     "VotedPerceptron": "linear",
     "certify": "certificate",
@@ -54,6 +56,7 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
+    "TextFeatures",
     "Trace",
     "VotedPerceptron",
     "__version__",
