@@ -102,6 +102,8 @@ class Ledger:
         self.rule = rule or Rule()
         self.joint = joint
         self.weighted = False
+        self.limit: int | None = None
+        self.forgotten = 0
         self.grown = False
         self.n_features = n_features
         self.bias = bias
@@ -124,8 +126,13 @@ class Ledger:
         self._score = Column("f8")
 
     def __len__(self) -> int:
-        """Return the number of mistakes."""
+        """Return the number of mistakes that are kept: all of them, or none where there were more than `limit`."""
         return len(self._step.values)
+
+    @property
+    def total(self) -> int:
+        """The number of mistakes, kept or not."""
+        return self.forgotten + len(self)
 
     @property
     def step(self) -> Array:
@@ -188,18 +195,25 @@ class Ledger:
             )
 
     def __repr__(self) -> str:
+        if self.forgotten:
+            return f"<Ledger: none of {self.total:,} mistakes kept, {self.steps:,} steps, {len(self.pass_starts)} passes>"
         return f"<Ledger: {len(self):,} mistakes in {self.steps:,} steps, {len(self.pass_starts)} passes>"
 
     # Writing, as a run goes on.
 
     def begin_pass(self) -> None:
         """Note that a pass starts here."""
-        self.pass_starts.append((self.steps, len(self)))
+        self.pass_starts.append((self.steps, self.total))
 
     def append(
         self, step: Array, example: Array, up: Array, down: Array, correction: Array, shrink: Array, score: Array
     ) -> None:
-        """Add mistakes."""
+        """Add mistakes; where that makes more than `limit`, let go of all of them and only count on."""
+        if self.forgotten or (self.limit is not None and len(self) + len(step) > self.limit):
+            self.forgotten += len(self) + len(step)
+            for column in self._columns:
+                column.replace(column.values[:0].copy())
+            return
         if not self.correction.size and np.any(correction != 1.0):
             self._correction.append(np.ones(len(self)))
             self._correction.append(correction)
@@ -228,8 +242,9 @@ class Ledger:
 
     def cut_to(self, pass_number: int, steps: int, mistakes: int) -> None:
         """Go back to the end of a pass, forgetting what came after and saying so."""
-        self.cut = Cut(pass_number, steps, len(self) - mistakes)
+        self.cut = Cut(pass_number, steps, self.total - mistakes)
         self.steps = steps
+        self.forgotten = min(self.forgotten, mistakes)
         del self.pass_starts[pass_number:]
         for column in self._columns:
             column.truncate(min(mistakes, len(column.values)))
@@ -242,6 +257,10 @@ class Ledger:
         self.stored.add(rows.take(fresh - offset))
 
     # Reading.
+
+    def _check_kept(self) -> None:
+        if self.forgotten:
+            raise ValueError(f"the ledger kept none of its {self.total:,} mistakes: there were more than {self.limit:,}")
 
     def weights(self, X: Any = None) -> Weights:
         """Replay to exactly the fitted weights: the last, the averaged or the pocketed ones, as the learner has it.
@@ -311,6 +330,7 @@ class Ledger:
 
     def mistaken_rows(self, X: Any = None) -> tuple[Rows, Array]:
         """Return rows, stored or of X, and the row of each mistake among them."""
+        self._check_kept()
         if self.stored is not None:
             return self.stored.rows(), self._row.values
         if X is None:
@@ -339,6 +359,7 @@ class Ledger:
 
     def verify(self, X: Any, y: Any) -> bool:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
+        self._check_kept()
         rows = as_rows(X)
         labels = plain(y)
         if rows.d != self.n_features or len(labels) != rows.n:

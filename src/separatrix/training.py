@@ -174,7 +174,7 @@ class Run:
         """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
         if problem.rows.d != self.last.d:
             raise ValueError(f"the weights are for {self.last.d} features, but X has {problem.rows.d}: fit again")
-        before, self.used = len(self.ledger), None
+        before, self.used = self.ledger.total, None
         self.last.lay(problem.rows.sparse)
         self.late.lay(problem.rows.sparse)
         for block in blocks:
@@ -184,7 +184,7 @@ class Run:
                 self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
             else:
                 self._present(problem, block, offset)
-        return len(self.ledger) - before
+        return self.ledger.total - before
 
     def _present(self, problem: Problem, block: Visits, names: Ints | int) -> None:
         """Present one block; `names` are the examples' numbers in the ledger, or what to add to the row's."""
