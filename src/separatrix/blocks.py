@@ -1,7 +1,7 @@
 """Examples in blocks of bounded size: in memory as long as they fit, then in a temporary file.
 
-Training makes as many passes over them as it likes; the source is read once. Blocks end where about 64 MB are full, whatever
-the memory, so that the same data give the same model with much memory and with little.
+Training makes as many passes over them as it likes; the source is read once. A block is closed when 64 MB are full, whatever
+the memory (unless that is under 256 MB), so that the same data give the same model with much memory and with little.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ class Labels:
         classes, places = np.unique(kinds, return_inverse=True)
         return classes, places.astype(np.int64)
 
+    def among(self, classes: Array) -> Ints:
+        """Return the class of each place among known classes, −1 for a label that is none of them."""
+        known = {label: k for k, label in enumerate(classes.tolist())}
+        return np.array([known.get(label, -1) for label in self._places], np.int64)
+
     def __len__(self) -> int:
         return len(self._places)
 
@@ -59,8 +64,9 @@ class Blocks:
     `memory` is how many bytes of them may stay in memory; what comes later goes to a temporary file in `folder`.
     """
 
-    def __init__(self, labels: Labels, memory: int, folder: Path | None = None, block_bytes: int = BLOCK_BYTES) -> None:
-        self.labels, self.memory, self.folder, self.block_bytes = labels, memory, folder, block_bytes
+    def __init__(self, memory: int, folder: Path | None = None, block_bytes: int | None = None) -> None:
+        self.labels, self.memory, self.folder = Labels(), memory, folder
+        self.block_bytes = block_bytes or min(BLOCK_BYTES, max(1 << 20, memory // 4))
         self.n = self.d = 0
         self.sizes: list[int] = []
         self.spilled = 0
@@ -120,11 +126,17 @@ class Blocks:
         array.reshape(-1).tofile(self._file)
         return at, array.dtype.str, array.size
 
-    def settle(self) -> Array:
-        """Close the last block; return the classes, sorted. Nothing can be added any more."""
+    def settle(self, classes: Array | None = None) -> Array:
+        """Close the last block; return the classes, sorted. Nothing can be added any more.
+
+        Where the classes are known, a label that is none of them gets the code −1.
+        """
         if self._parts:
             self._seal()
-        classes, self._map = self.labels.settled()
+        if classes is None:
+            classes, self._map = self.labels.settled()
+        else:
+            self._map = self.labels.among(classes)
         return classes
 
     def class_counts(self) -> Ints:
@@ -163,6 +175,15 @@ class Blocks:
             raise OSError("the temporary file with the examples was cut short")
         return array
 
+    def whole(self, classes: Array) -> tuple[Any, Array]:
+        """Return all rows and labels at once."""
+        problems = list(self)
+        sources = [problem.rows.source for problem in problems]
+        codes = np.concatenate([problem.codes for problem in problems])
+        X = sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources)
+        known = codes >= 0
+        return (X if known.all() else X[known]), classes[codes[known]]
+
     def __iter__(self) -> Iterator[Problem]:
         return (self.read(k) for k in range(len(self)))
 
@@ -171,6 +192,9 @@ class Blocks:
         self._held.clear()
         if self._file is not None:
             self._file.close()
+
+    def __del__(self) -> None:
+        self.close()
 
 
 def held_out_rows(first: int, n: int, fraction: float, seed: int) -> Array:

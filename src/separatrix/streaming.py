@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from separatrix.online import OnlineLearner
 from separatrix.orders import visits
 from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, frozen
 from separatrix.training import Problem, Run, Snapshot
+from separatrix.weights import Weights
 
 LEDGER_BYTES = 1 << 28
 """What the ledger of a streamed training may take; one that outgrows it is given up, and says so."""
@@ -39,6 +41,51 @@ class State:
     errors: int = 0
     """Examples misjudged in the first pass, before they were learned from: the progressive error."""
     C_scores: dict[float, float] | None = None
+    ended: bool = False
+
+    def told(self) -> dict[str, Any]:
+        """Return what a checkpoint says of the state, beside the run and its arrays."""
+        best = self.best
+        return {
+            "seed": self.seed,
+            "number": self.number,
+            "block": self.block,
+            "per_pass": self.per_pass,
+            "scores": self.scores,
+            "errors": self.errors,
+            "ended": self.ended,
+            "C_scores": None if self.C_scores is None else list(self.C_scores.items()),
+            "best": None if best is None else [best.passes, best.steps, best.mistakes],
+        }
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the weights of the best pass so far, where there is one."""
+        if self.best is None:
+            return {}
+        parts = {"last": [*self.best.last], "late": [*self.best.late], "spread": self.best.spread}
+        return {f"best.{name}.{k}": array for name, arrays in parts.items() for k, array in enumerate(arrays)}
+
+    @classmethod
+    def resumed(cls, run: Run, told: dict[str, Any], arrays: dict[str, Array]) -> State:
+        """Return the state that a checkpoint tells of."""
+        best = None
+        if told["best"] is not None:
+            parts = [[arrays[f"best.{name}.{k}"] for k in range(2)] for name in ("last", "late")]
+            spread = [arrays[key] for key in ("best.spread.0", "best.spread.1") if key in arrays]
+            best = Snapshot(*told["best"], None, Weights(*parts[0]), Weights(*parts[1]), spread)
+        C_scores = None if told["C_scores"] is None else {float(C): float(s) for C, s in told["C_scores"]}
+        return cls(
+            run,
+            told["seed"],
+            told["number"],
+            told["block"],
+            list(told["per_pass"]),
+            list(told["scores"]),
+            best,
+            told["errors"],
+            C_scores,
+            told["ended"],
+        )
 
 
 def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Blocks | None) -> State:
@@ -93,8 +140,7 @@ def go_on(
     """Train from `state` to the end; `after_block` is called after each block, with its number of examples."""
     run, starts = state.run, blocks.starts()
     limit = learner.max_iter or 1
-    ended = False
-    while not ended:
+    while not state.ended:
         if state.block == 0:
             if state.number + 1 == getattr(learner, "average_from", 1):
                 run.average_from_here()
@@ -107,7 +153,7 @@ def go_on(
             state.per_pass[-1] += run.present(problem, order, int(starts[k]))
             state.block += 1
             if state.block == len(blocks):
-                ended = _end_of_pass(learner, blocks, held_out, state, limit)
+                state.ended = _end_of_pass(learner, blocks, held_out, state, limit)
             after_block(state, problem.rows.n)
     _publish(learner, blocks, held_out, state)
     return learner
@@ -166,6 +212,7 @@ def _publish(learner: OnlineLearner, blocks: Blocks, held_out: Blocks | None, st
     learner._publish(run, list(state.per_pass))
     learner.converged_ = not state.per_pass[-1] and run.ledger.cut is None
     learner.cycle_ = None
+    learner.progressive_errors_ = state.errors
     if learner.C == "auto":
         learner.C_ = run.rule.C
         learner.C_scores_ = state.C_scores or {}
@@ -174,4 +221,5 @@ def _publish(learner: OnlineLearner, blocks: Blocks, held_out: Blocks | None, st
     if learner.calibrate is not None:
         if held_out is None:
             raise ValueError("calibrated probabilities need held-out examples")
-        learner.slope_ = find_slope(*scores_of(run, held_out), NO_WEIGHT)
+        scores, codes = scores_of(run, held_out)
+        learner.slope_ = find_slope(scores[codes >= 0], codes[codes >= 0], NO_WEIGHT)

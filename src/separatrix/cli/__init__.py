@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from separatrix import __version__
+from separatrix.cli import models
+from separatrix.cli.options import Data, Label, Positive
 
 app = typer.Typer(
     name="separatrix",
@@ -13,16 +15,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A file (svmlight, CSV, JSON lines, Parquet, Arrow, npz), a pattern, - or a name: iris, lecture:L4.1 …"
-    ),
-]
-Label = Annotated[str | None, typer.Option(help="The label's column, by name or number from 0; the last one if not given.")]
-Positive = Annotated[str | None, typer.Option(help="This class against all the others.")]
 
 
 def _show_version(wanted: bool) -> None:
@@ -121,3 +113,7 @@ def compare(
 
     form = "json" if as_json else "markdown" if markdown else "table"
     show(data, label, positive, categorical=categorical or (), models=models, folds=folds, seed=seed, form=form)
+
+
+for verb in (models.train, models.predict, models.evaluate, models.explain, models.export, models.info):
+    app.command()(verb)

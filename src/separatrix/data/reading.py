@@ -60,6 +60,11 @@ class Source:
         self.label: str | None = getattr(reader, "label", None)
 
     @property
+    def rereadable(self) -> bool:
+        """Whether it can be read again: a pipe cannot."""
+        return self._pipe is None
+
+    @property
     def n_features(self) -> int | None:
         """How many features the rows have; of svmlight data, which do not say so, the most seen so far."""
         return getattr(self.reader, "width", None)

@@ -1,0 +1,163 @@
+"""Blocks and training on them: bounded memory, the same model as `fit`, and going on from any state."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_digits
+
+from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, streaming
+from separatrix.blocks import Blocks, Labels, held_out_rows
+from separatrix.rules import RULES
+from separatrix.streaming import State, begin, go_on
+
+X, Y = load_digits(return_X_y=True)
+X, Y = X[:600] / 16, Y[:600] % 3
+FORMS = {"dense": np.asarray, "csr": sp.csr_matrix}
+
+
+def blocks_of(X, y, memory=1 << 30, block_bytes=1 << 30, batch=37):
+    blocks = Blocks(memory, block_bytes=block_bytes)
+    for at in range(0, X.shape[0], batch):
+        blocks.add(X[at : at + batch], y[at : at + batch])
+    return blocks
+
+
+def streamed(learner, X, y, held_out=None, **options):
+    blocks = blocks_of(X, y, **options)
+    classes = blocks.settle()
+    if held_out is not None:
+        held_out.settle(classes)
+        held_out.d = blocks.d
+    return go_on(learner, blocks, held_out, begin(learner, blocks, classes, held_out))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("order", "size"), [("shuffle", 1 << 30), ("permutation", 1 << 30), ("random", 1 << 30), ("cyclic", 40_000)]
+)
+@pytest.mark.parametrize("memory", [1 << 30, 60_000])
+def test_the_model_is_that_of_fit(form, rule, order, size, memory):
+    settings = {"rule": rule, "order": order, "max_iter": 3, "random_state": 5}
+    here = form(X)
+    blocks = blocks_of(here, Y, memory, size)
+    learner = AveragedPerceptron(**settings)
+    go_on(learner, blocks, None, begin(learner, blocks, blocks.settle(), None))
+    expected = AveragedPerceptron(**settings).fit(here, Y)
+    assert np.array_equal(learner.coef_, expected.coef_) and np.array_equal(learner.intercept_, expected.intercept_)
+    assert learner.mistakes_per_pass_ == expected.mistakes_per_pass_ and learner.radius_ == expected.radius_
+    assert learner.n_errors_ == expected.n_errors_ and learner.converged_ == expected.converged_
+    assert learner.ledger_.verify(here, Y)
+    assert len(blocks) == (1 if size == 1 << 30 else len(blocks)) and (len(blocks) > 1) == (size != 1 << 30)
+    assert bool(blocks.spilled) == (memory < 1 << 30 and len(blocks) > 1)
+
+
+@pytest.mark.parametrize("order", ["shuffle", "permutation", "random"])
+def test_shuffled_blocks_visit_every_example_and_do_not_depend_on_the_memory(order):
+    settings = {"order": order, "max_iter": 4, "random_state": 1, "rule": "pa1"}
+    rich = streamed(AveragedPerceptron(**settings), X, Y, block_bytes=30_000)
+    poor = streamed(AveragedPerceptron(**settings), X, Y, memory=1, block_bytes=30_000)
+    assert np.array_equal(rich.coef_, poor.coef_)
+    assert rich.n_seen_ == 4 * len(Y) and rich.score(X, Y) > 0.9
+
+
+@given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5), cut=st.integers(1, 40), seed=st.integers(0, 5))
+def test_a_copy_of_the_state_goes_on_to_the_same_model(sizes, cut, seed):
+    settings = {"rule": "arow", "order": "shuffle", "max_iter": 5, "random_state": seed, "early_stopping": True}
+    settings |= {"n_iter_no_change": 2}
+
+    def run(stop_after):
+        learner, caught = AveragedPerceptron(**settings), []
+        blocks, out = blocks_of(X[:300], Y[:300], block_bytes=20_000, batch=sizes[0]), blocks_of(X[300:], Y[300:])
+        out.settle(blocks.settle())
+        state = begin(learner, blocks, blocks.labels.settled()[0], out)
+
+        def note(state, n):
+            caught.append(n)
+            if len(caught) == stop_after:
+                raise InterruptedError
+
+        try:
+            return go_on(learner, blocks, out, state, after_block=note), None
+        except InterruptedError:
+            told = copy.deepcopy((state.told(), state.arrays(), state.run))
+            again = State.resumed(told[2], told[0], told[1])
+            return go_on(AveragedPerceptron(**settings), blocks, out, again), again
+
+    whole, _ = run(None)
+    resumed, _ = run(cut)
+    assert np.array_equal(whole.coef_, resumed.coef_)
+    assert whole.mistakes_per_pass_ == resumed.mistakes_per_pass_
+    assert whole.validation_scores_ == resumed.validation_scores_
+    assert np.array_equal(whole.ledger_.step, resumed.ledger_.step)
+
+
+def test_early_stopping_goes_back_to_the_best_pass():
+    out = blocks_of(X[400:], Y[400:])
+    settings = {"early_stopping": True, "n_iter_no_change": 2, "max_iter": 20, "random_state": 0, "order": "cyclic"}
+    learner = streamed(Perceptron(**settings), X[:400], Y[:400], out, block_bytes=20_000)
+    expected = Perceptron(**settings).fit(X[:400], Y[:400], X_val=X[400:], y_val=Y[400:])
+    assert np.array_equal(learner.coef_, expected.coef_)
+    assert learner.validation_scores_ == expected.validation_scores_
+
+
+def test_balanced_classes_and_chosen_c():
+    settings = {"class_weight": "balanced", "rule": "pa1", "order": "cyclic", "max_iter": 2}
+    learner = streamed(AveragedPerceptron(**settings), X, Y, block_bytes=20_000)
+    assert np.array_equal(learner.coef_, AveragedPerceptron(**settings).fit(X, Y).coef_)
+    settings = {"C": "auto", "rule": "pa1", "random_state": 0, "max_iter": 2}
+    learner = streamed(AveragedPerceptron(**settings), X, Y)
+    expected = AveragedPerceptron(**settings).fit(X, Y)
+    assert learner.C_ == expected.C_ and np.array_equal(learner.coef_, expected.coef_)
+
+
+def test_calibrated_on_held_out_examples():
+    out = blocks_of(X[400:], Y[400:])
+    learner = streamed(AveragedPerceptron(calibrate="sigmoid", random_state=0), X[:400], Y[:400], out)
+    assert np.array_equal(np.argmax(learner.predict_proba(X), axis=1), learner.predict(X))
+    with pytest.raises(ValueError, match="need held-out examples"):
+        streamed(AveragedPerceptron(calibrate="sigmoid"), X, Y)
+
+
+def test_a_ledger_that_grows_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr(streaming, "LEDGER_BYTES", 32 * 100)
+    learner = streamed(PassiveAggressive(random_state=0, max_iter=3), X, Y)
+    whole = PassiveAggressive(random_state=0, max_iter=3, tol=None).fit(X, Y)
+    assert np.array_equal(learner.coef_, whole.coef_) and learner.mistakes_per_pass_ == whole.mistakes_per_pass_
+    assert len(learner.ledger_) == 0 and learner.ledger_.total == whole.n_mistakes_ == learner.n_mistakes_
+    with pytest.raises(ValueError, match="ledger kept none of its"):
+        learner.ledger_.weights(X)
+    assert "none of" in repr(learner.ledger_)
+
+
+def test_labels_of_every_kind():
+    for met, expected in (
+        ([1.0, -1.0, 1.0], [-1, 1]),
+        ([1.5, 2.0], [1.5, 2.0]),
+        (["b", "a"], ["a", "b"]),
+        ([True, False], [False, True]),
+        ([3, 2, 3], [2, 3]),
+    ):
+        labels = Labels()
+        codes = labels.codes(np.asarray(met))
+        classes, places = labels.settled()
+        assert classes.tolist() == expected
+        assert classes[places[codes]].tolist() == [expected[expected.index(g)] for g in met]
+        assert labels.among(classes[1:]).min() == -1
+
+
+def test_a_single_class_is_refused():
+    with pytest.raises(ValueError, match="only 1 class"):
+        streamed(Perceptron(), X, np.zeros(len(X)))
+
+
+def test_held_out_rows_are_a_matter_of_their_numbers():
+    whole = held_out_rows(0, 100_000, 0.1, 7)
+    parts = [held_out_rows(at, 999, 0.1, 7) for at in range(0, 99_900, 999)]
+    assert np.array_equal(np.concatenate(parts), whole[:99_900])
+    assert abs(whole.mean() - 0.1) < 0.005
+    assert not np.array_equal(whole, held_out_rows(0, 100_000, 0.1, 8))
