@@ -74,10 +74,10 @@ def gather(
         rows = _Again(source, folder)
         if not known:
             for first, batch in _numbered(rows):
-                trained = ~held_out_rows(first, len(batch), fraction, seed)
-                features.partial_fit(
-                    _without_label(source, batch).filter(trained) if fraction else _without_label(source, batch)
-                )
+                table = batch.table.drop_columns([source.label])
+                if fraction:
+                    table = table.filter(pa.array(~held_out_rows(first, len(batch), fraction, seed)))
+                features.partial_fit(table)
                 told("learning the columns", len(batch))
         _gather_tables(rows, source.label, features, blocks, kept if validation is None else None, fraction, seed, told)
         if validation is not None and kept is not None:

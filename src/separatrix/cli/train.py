@@ -239,7 +239,7 @@ class Training:
 
         meter.begin(learner.max_iter, gathered.blocks.n)
         try:
-            return go_on(learner, blocks, held_out, state, after_block=after_block)
+            return go_on(learner, gathered.blocks, gathered.held_out, state, after_block=after_block)
         finally:
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, before)
