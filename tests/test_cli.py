@@ -34,5 +34,5 @@ def test_version_and_help():
 
 
 def test_help_imports_nothing_heavy():
-    code = "import sys, separatrix.cli; print([m for m in ('numba', 'sklearn', 'numpy') if m in sys.modules])"
+    code = "import sys, separatrix.cli; print([m for m in ('numba', 'sklearn', 'numpy', 'pyarrow') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -69,6 +69,14 @@ class Stream:
             self._file = self._decompressed()
         return self._file
 
+    @property
+    def size(self) -> int | None:
+        """How many bytes there are, where that can be told."""
+        try:
+            return os.fstat(self._raw.fileno()).st_size if self.file is self._raw else None
+        except (OSError, AttributeError):
+            return None
+
     def _decompressed(self) -> Any:
         if self.compression is None:
             return self._raw

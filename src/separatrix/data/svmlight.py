@@ -7,6 +7,7 @@ at 1 unless a 0 is met; a stream must decide that on its first block, and says s
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,7 @@ class Parsed:
     highest: int
     faults: list[tuple[int, int, int]]
     n_faults: int
+    size: int
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -53,12 +55,27 @@ class Parsed:
         self.labels, self.queries, self.lines = self.labels[kept], self.queries[kept], self.lines[kept]
 
 
+_kept = threading.local()
+
+
+def _scratch(size: int) -> tuple[Array, ...]:
+    """Return room for the rows of `size` bytes: a row takes two at least, an entry four. Each thread keeps its own."""
+    if getattr(_kept, "size", -1) < size:
+        entries, rows = size // 4 + 1, size // 2 + 1
+        _kept.size = size
+        _kept.arrays = (np.empty(entries), np.empty(entries, np.int32), np.empty(rows + 1, np.int64), np.empty(rows))
+        _kept.arrays += (np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((entries + rows, 2), np.int64))
+    arrays: tuple[Array, ...] = _kept.arrays
+    if size > 1 << 26:
+        _kept.size = -1
+        del _kept.arrays
+    return arrays
+
+
 def parse(block: Block, least: int = 0, most: int = MOST, skip: bool = False) -> Parsed:
     """Read the lines of a block; indices go from `least`, which is taken off, to `most`."""
-    room, rows = block.end // 4 + 1, block.end // 2 + 1
-    values, indices, indptr = np.empty(room), np.empty(room, np.int32), np.empty(rows + 1, np.int64)
-    labels, queries, lines = np.empty(rows), np.empty(rows, np.int64), np.empty(rows, np.int64)
-    hard, faults = np.empty((room + rows, 2), np.int64), np.empty((16, 3), np.int64)
+    values, indices, indptr, labels, queries, lines, hard = _scratch(block.end)
+    faults = np.empty((16, 3), np.int64)
     text = block.text.view()
     text.flags.writeable = False
     n, entries, n_hard, n_faults, n_lines, lowest, highest = kernels.parse(
@@ -76,6 +93,7 @@ def parse(block: Block, least: int = 0, most: int = MOST, skip: bool = False) ->
         highest,
         [(what, at, line) for what, at, line in faults[: min(n_faults, len(faults))].tolist()],
         n_faults,
+        block.end,
     )
     if n_hard:
         _read_hard(block, parsed, hard[:n_hard].tolist())
@@ -230,48 +248,82 @@ def load_svmlight(
         raise ValueError("n_features is required when offset or length is given: a part does not show them all")
     place = open(path, "rb", closefd=False) if isinstance(path, int) else path if hasattr(path, "read") else os.fspath(path)
     stream = Stream(place)
-    base = 0 if zero_based == "auto" else int(not zero_based)
-    options = Options(zero_based=not base, threads=threads or cores())
-    source = blocks(stream, options.batch_bytes)
+    options = Options(zero_based=zero_based, threads=threads or cores())
     try:
-        parts = list(SvmlightReader(stream, options).parsed(stream, _within(source, offset, length) if part else source))
+        reader = SvmlightReader(stream, options)
+        guess = reader.least if zero_based == "auto" and not part else 0
+        reader.least = int(zero_based is False)
+        reader.most = MOST + reader.least
+        given = blocks(stream, options.batch_bytes)
+        rows = _Rows(np.dtype(dtype), guess, stream.size)
+        for found, _ in reader.parsed(stream, _within(given, offset, length) if part else given):
+            rows.add(found)
     finally:
         stream.close()
-    entries = [len(found.values) for found, _ in parts]
-    lowest = min((found.lowest for found, _ in parts if len(found.values)), default=0)
-    highest = max((found.highest for found, _ in parts), default=-1)
-    shift = int(zero_based == "auto" and not part and lowest > 0)
-    if n_features is not None and n_features <= highest - shift:
-        raise DataError(
-            f"{stream.name}: n_features is {n_features}, but there is a feature {highest - shift}, counted from 0"
-        )
-    return _joined(
-        [found for found, _ in parts], entries, shift, n_features or highest - shift + 1, dtype, query_id, stream.name
-    )
-
-
-def _joined(
-    parts: list[Parsed], entries: list[int], shift: int, width: int, dtype: Any, query_id: bool, name: str
-) -> tuple[Any, ...]:
-    """Join the blocks into one matrix, array by array, so that little is held twice."""
-    joined = {}
-    for field, kind in (("values", np.dtype(dtype)), ("indices", np.dtype(np.int32)), ("labels", np.dtype(np.float64))):
-        joined[field] = np.concatenate(
-            [np.empty(0, kind), *(getattr(found, field) for found in parts)], dtype=kind, casting="unsafe"
-        )
-        for found in parts:
-            setattr(found, field, None)
-    if shift:
-        joined["indices"] -= shift
-    starts = np.cumsum([0, *entries])
-    indptr = np.concatenate([[0], *(found.indptr[1:] + start for found, start in zip(parts, starts[:-1], strict=True))])
-    X = sp.csr_matrix((joined["values"], joined["indices"], indptr), (len(indptr) - 1, max(width, 1)))
+    shift = int(zero_based == "auto" and not part and rows.lowest > 0)
+    width = rows.highest - shift + 1
+    if n_features is not None and n_features < width:
+        raise DataError(f"{stream.name}: n_features is {n_features}, but there is a feature {width - 1}, counted from 0")
+    X, y, queries = rows.joined(shift, max(1, n_features or width))
     if not query_id:
-        return X, joined["labels"]
-    queries = np.concatenate([np.empty(0, np.int64), *(found.queries for found in parts)])
+        return X, y
     if (queries < 0).any():
-        raise DataError(f"{name}: query_id=True, but row {int(np.argmax(queries < 0)) + 1} has no qid")
-    return X, joined["labels"], queries
+        raise DataError(f"{stream.name}: query_id=True, but row {int(np.argmax(queries < 0)) + 1} has no qid")
+    return X, y, queries
+
+
+class _Growing:
+    """An array that grows: to the length that its beginning lets expect of the whole, or to twice what is needed."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.array = np.empty(0, dtype)
+        self.size = 0
+
+    def room(self, n: int, share: float) -> Array:
+        """Return the next n places, `share` of the whole having been read by then."""
+        need = self.size + n
+        if need > len(self.array):
+            held, self.array = self.array, np.empty(int(1.05 * need / share) if share else 2 * need, self.array.dtype)
+            self.array[: self.size] = held[: self.size]
+        self.size = need
+        return self.array[need - n : need]
+
+    def whole(self) -> Array:
+        """Return all of it."""
+        kept = self.array[: self.size]
+        return kept if 4 * self.size > 3 * len(self.array) else kept.copy()
+
+
+class _Rows:
+    """Joins the rows of block after block; indices are stored less `guess`, which is put right at the end."""
+
+    def __init__(self, dtype: Any, guess: int, total: int | None) -> None:
+        self.values, self.indices, self.labels = _Growing(dtype), _Growing(np.int32), _Growing(np.float64)
+        self.queries, self.ends = _Growing(np.int64), _Growing(np.int64)
+        self.guess, self.total, self.read = guess, total, 0
+        self.lowest, self.highest = MOST, -1
+        self.ends.room(1, 0)[:] = 0
+
+    def add(self, found: Parsed) -> None:
+        """Append the rows of a block."""
+        self.read += found.size
+        share = min(1.0, self.read / self.total) if self.total else 0.0
+        before, entries, rows = self.values.size, len(found.values), len(found)
+        self.values.room(entries, share)[:] = found.values
+        np.subtract(found.indices, self.guess, out=self.indices.room(entries, share))
+        np.add(found.indptr[1:], before, out=self.ends.room(rows, share))
+        self.labels.room(rows, share)[:] = found.labels
+        self.queries.room(rows, share)[:] = found.queries
+        if entries:
+            self.lowest, self.highest = min(self.lowest, found.lowest), max(self.highest, found.highest)
+
+    def joined(self, shift: int, width: int) -> tuple[Any, Array, Array]:
+        """Return X, whose indices are less `shift` what was written, the labels and the query ids."""
+        indices = self.indices.whole()
+        if shift != self.guess:
+            indices += self.guess - shift
+        X = sp.csr_matrix((self.values.whole(), indices, self.ends.whole()), (len(self.ends.whole()) - 1, width))
+        return X, self.labels.whole(), self.queries.whole()
 
 
 def _within(source: Iterator[Block], offset: int, length: int) -> Iterator[Block]:

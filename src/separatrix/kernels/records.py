@@ -1,8 +1,8 @@
-r"""The records of delimited text: where each begins, on which line, and how many fields it has.
+"""The records of delimited text: where each begins, on which line, and how many fields it has.
 
     record = field (delimiter field)*  line end;   field = "…" with "" for a quote inside, or bytes up to the next delimiter
 
-A line ends with \n, \r or \r\n. A field is quoted where its first byte is the quote; line ends and delimiters inside are
+A line ends with LF, CR or CRLF. A field is quoted where its first byte is the quote; line ends and delimiters inside are
 its own.
 """
 
