@@ -13,6 +13,8 @@ from separatrix.rows import Array, Floats, Ints
 from separatrix.vocabulary import grown
 
 NO_FACTOR: Floats = np.empty(0)
+_GUESS = 1 << 25
+"""So many entries are reserved on the word of the first texts alone."""
 
 
 class CountedRows:
@@ -45,7 +47,8 @@ class CountedRows:
     def _make_room(self, more: int, share: float) -> None:
         size = self.nnz + more
         if size > len(self.indices):
-            size = max(size, int(1.05 * size / share) if share > 0.0 else 0)
+            expected = 1.05 * size / share if share > 0.0 else 0.0
+            size = max(size, int(min(expected, max(2 * size, _GUESS))))
             if self.nnz:
                 self.indices, self.values = grown(self.indices, size), grown(self.values, size)
             else:
@@ -60,13 +63,14 @@ class CountedRows:
         """Forget the rows so far; their room serves the next ones."""
         self.n = self.nnz = 0
 
-    def weigh(self, tf: str, by_column: Array, by_entry: Array, unit: bool, begin: int = 0) -> None:
-        """Weigh the counts of the rows from `begin` on in place."""
+    def weigh(self, tf: str, by_column: Array, by_entry: Array, unit: bool) -> None:
+        """Weigh the counts in place."""
         if tf == "count" and not by_column.size and not by_entry.size and not unit:
             return
         table = tf_table(tf, int(self.largest))
-        begins, ends = self.ptr[begin : self.n], self.ptr[begin + 1 : self.n + 1]
-        kernels.weigh(self.indices, begins, ends, table, by_column, by_entry, unit, self.values)
+        kernels.weigh(
+            self.indices, self.ptr[: self.n], self.ptr[1 : self.n + 1], table, by_column, by_entry, unit, self.values
+        )
 
     def rename(self, column: Ints, width: int) -> None:
         """Move each entry to column[its column], those of −1 out, and put the rows in order again."""
