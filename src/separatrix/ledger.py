@@ -73,6 +73,11 @@ class Column:
         """Put other values in place of these."""
         self._array, self._size = values, len(values)
 
+    def fill(self, values: Array) -> None:
+        """Take over values that were kept elsewhere, in the type they have."""
+        self._wider = self._wider if values.dtype == self._array.dtype else ""
+        self.replace(values)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_array": self._array[: self._size].copy(), "_wider": self._wider, "_size": self._size}
 
@@ -83,7 +88,8 @@ class Ledger:
     `len(ledger)` is their number and iterating yields each as a `Mistake`. The columns `step`, `example`, `up`, `down`,
     `correction` (empty when every correction is 1), `shrink` (of the rules that keep variances) and `score` (empty unless
     recorded) are arrays; `up` and `down` are places in `classes`, −1 for none. `kept` is how many of them the fitted weights
-    consist of. What is a mistake is for the `rule` to say: with a margin to keep, a right answer can be one.
+    consist of. What is a mistake is for the `rule` to say: with a margin to keep, a right answer can be one. `absent` counts
+    the mistakes that a model file was saved without: nothing can be replayed without them.
     """
 
     def __init__(
@@ -108,6 +114,7 @@ class Ledger:
         self.tie = tie
         self.start = start
         self.steps = 0
+        self.absent = 0
         self.average_after = NEVER
         self.pass_starts: list[tuple[int, int]] = []
         self.kept: int | None = None
@@ -263,7 +270,14 @@ class Ledger:
             raise ValueError(f"k must be between 0 and the {len(self)} mistakes of the ledger, got {k}")
         return self._replay(k, X, NO_WEIGHT, self.start)
 
+    def _check_whole(self) -> None:
+        if self.absent:
+            raise ValueError(
+                f"the model was saved without its ledger: of {self.absent:,} mistakes nothing is known any more"
+            )
+
     def _replay(self, k: int, X: Any, scale: Floats, start: Weights | None = None) -> Weights:
+        self._check_whole()
         rows, numbers = self.mistaken_rows(X)
         state = self.state(rows.sparse, start)
         self.replay_into(state, rows, numbers, slice(0, k), scale)
@@ -339,6 +353,7 @@ class Ledger:
 
     def verify(self, X: Any, y: Any) -> bool:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
+        self._check_whole()
         rows = as_rows(X)
         labels = plain(y)
         if rows.d != self.n_features or len(labels) != rows.n:
