@@ -45,6 +45,7 @@ def test_public_names_are_pinned():
         "FisherDiscriminant",
         "Ledger",
         "MaxMarginClassifier",
+        "Model",
         "PassiveAggressive",
         "Perceptron",
         "PocketPerceptron",
@@ -55,8 +56,10 @@ def test_public_names_are_pinned():
         "certify",
         "compare",
         "fewest_mistakes",
+        "load",
         "load_svmlight",
         "margin",
+        "save",
         "suspects",
         "trace",
     ]

@@ -129,7 +129,7 @@ def test_a_ledger_that_grows_too_long_is_given_up(monkeypatch):
     whole = PassiveAggressive(random_state=0, max_iter=3, tol=None).fit(X, Y)
     assert np.array_equal(learner.coef_, whole.coef_) and learner.mistakes_per_pass_ == whole.mistakes_per_pass_
     assert len(learner.ledger_) == 0 and learner.ledger_.total == whole.n_mistakes_ == learner.n_mistakes_
-    with pytest.raises(ValueError, match="ledger kept none of its"):
+    with pytest.raises(ValueError, match="mistakes of the ledger were not kept"):
         learner.ledger_.weights(X)
     assert "none of" in repr(learner.ledger_)
 

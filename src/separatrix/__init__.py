@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from separatrix.linear import VotedPerceptron as VotedPerceptron
     from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.margins import margin as margin
+    from separatrix.modelfile import Model as Model
+    from separatrix.modelfile import load as load
+    from separatrix.modelfile import save as save
     from separatrix.suspicion import suspects as suspects
     from separatrix.text import TextFeatures as TextFeatures
     from separatrix.tracing import Trace as Trace
@@ -32,6 +35,7 @@ _HOMES = {
     "FisherDiscriminant": "fisher",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
+    "Model": "modelfile",
     "PassiveAggressive": "linear",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
@@ -41,8 +45,10 @@ _HOMES = {
     "certify": "certificate",
     "compare": "trials",
     "fewest_mistakes": "fewest",
+    "load": "modelfile",
     "load_svmlight": "data.svmlight",
     "margin": "margins",
+    "save": "modelfile",
     "suspects": "suspicion",
     "trace": "tracing",
 }
@@ -53,6 +59,7 @@ __all__ = [
     "FisherDiscriminant",
     "Ledger",
     "MaxMarginClassifier",
+    "Model",
     "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
@@ -63,8 +70,10 @@ __all__ = [
     "certify",
     "compare",
     "fewest_mistakes",
+    "load",
     "load_svmlight",
     "margin",
+    "save",
     "suspects",
     "trace",
 ]

@@ -73,6 +73,11 @@ class Column:
         """Put other values in place of these."""
         self._array, self._size = values, len(values)
 
+    def fill(self, values: Array) -> None:
+        """Take over values that were kept elsewhere, in the type they have."""
+        self._wider = self._wider if values.dtype == self._array.dtype else ""
+        self.replace(values)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"_array": self._array[: self._size].copy(), "_wider": self._wider, "_size": self._size}
 
@@ -83,7 +88,8 @@ class Ledger:
     `len(ledger)` is their number and iterating yields each as a `Mistake`. The columns `step`, `example`, `up`, `down`,
     `correction` (empty when every correction is 1), `shrink` (of the rules that keep variances) and `score` (empty unless
     recorded) are arrays; `up` and `down` are places in `classes`, −1 for none. `kept` is how many of them the fitted weights
-    consist of. What is a mistake is for the `rule` to say: with a margin to keep, a right answer can be one.
+    consist of. What is a mistake is for the `rule` to say: with a margin to keep, a right answer can be one. `absent` counts
+    the mistakes that a model file was saved without: nothing can be replayed without them.
     """
 
     def __init__(
@@ -103,13 +109,13 @@ class Ledger:
         self.joint = joint
         self.weighted = False
         self.limit: int | None = None
-        self.forgotten = 0
         self.grown = False
         self.n_features = n_features
         self.bias = bias
         self.tie = tie
         self.start = start
         self.steps = 0
+        self.absent = 0
         self.average_after = NEVER
         self.pass_starts: list[tuple[int, int]] = []
         self.kept: int | None = None
@@ -132,7 +138,7 @@ class Ledger:
     @property
     def total(self) -> int:
         """The number of mistakes, kept or not."""
-        return self.forgotten + len(self)
+        return self.absent + len(self)
 
     @property
     def step(self) -> Array:
@@ -195,7 +201,7 @@ class Ledger:
             )
 
     def __repr__(self) -> str:
-        if self.forgotten:
+        if self.absent and not len(self):
             return f"<Ledger: none of {self.total:,} mistakes kept, {self.steps:,} steps, {len(self.pass_starts)} passes>"
         return f"<Ledger: {len(self):,} mistakes in {self.steps:,} steps, {len(self.pass_starts)} passes>"
 
@@ -209,8 +215,8 @@ class Ledger:
         self, step: Array, example: Array, up: Array, down: Array, correction: Array, shrink: Array, score: Array
     ) -> None:
         """Add mistakes; where that makes more than `limit`, let go of all of them and only count on."""
-        if self.forgotten or (self.limit is not None and len(self) + len(step) > self.limit):
-            self.forgotten += len(self) + len(step)
+        if self.limit is not None and (self.absent or len(self) + len(step) > self.limit):
+            self.absent += len(self) + len(step)
             for column in self._columns:
                 column.replace(column.values[:0].copy())
             return
@@ -244,7 +250,7 @@ class Ledger:
         """Go back to the end of a pass, forgetting what came after and saying so."""
         self.cut = Cut(pass_number, steps, self.total - mistakes)
         self.steps = steps
-        self.forgotten = min(self.forgotten, mistakes)
+        self.absent = min(self.absent, mistakes)
         del self.pass_starts[pass_number:]
         for column in self._columns:
             column.truncate(min(mistakes, len(column.values)))
@@ -257,10 +263,6 @@ class Ledger:
         self.stored.add(rows.take(fresh - offset))
 
     # Reading.
-
-    def _check_kept(self) -> None:
-        if self.forgotten:
-            raise ValueError(f"the ledger kept none of its {self.total:,} mistakes: there were more than {self.limit:,}")
 
     def weights(self, X: Any = None) -> Weights:
         """Replay to exactly the fitted weights: the last, the averaged or the pocketed ones, as the learner has it.
@@ -282,7 +284,13 @@ class Ledger:
             raise ValueError(f"k must be between 0 and the {len(self)} mistakes of the ledger, got {k}")
         return self._replay(k, X, NO_WEIGHT, self.start)
 
+    def _check_whole(self) -> None:
+        if self.absent:
+            why = "the model was saved without them" if self.limit is None else f"there were more than {self.limit:,}"
+            raise ValueError(f"{self.absent:,} mistakes of the ledger were not kept ({why}): nothing can be replayed")
+
     def _replay(self, k: int, X: Any, scale: Floats, start: Weights | None = None) -> Weights:
+        self._check_whole()
         rows, numbers = self.mistaken_rows(X)
         state = self.state(rows.sparse, start)
         self.replay_into(state, rows, numbers, slice(0, k), scale)
@@ -330,7 +338,7 @@ class Ledger:
 
     def mistaken_rows(self, X: Any = None) -> tuple[Rows, Array]:
         """Return rows, stored or of X, and the row of each mistake among them."""
-        self._check_kept()
+        self._check_whole()
         if self.stored is not None:
             return self.stored.rows(), self._row.values
         if X is None:
@@ -359,7 +367,7 @@ class Ledger:
 
     def verify(self, X: Any, y: Any) -> bool:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
-        self._check_kept()
+        self._check_whole()
         rows = as_rows(X)
         labels = plain(y)
         if rows.d != self.n_features or len(labels) != rows.n:

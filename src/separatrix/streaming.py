@@ -68,6 +68,7 @@ class State:
     @classmethod
     def resumed(cls, run: Run, told: dict[str, Any], arrays: dict[str, Array]) -> State:
         """Return the state that a checkpoint tells of."""
+        run.ledger.limit = LEDGER_BYTES // 32
         best = None
         if told["best"] is not None:
             parts = [[arrays[f"best.{name}.{k}"] for k in range(2)] for name in ("last", "late")]

@@ -272,7 +272,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
 def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
     """Tell whether a learner holds the ledger of a fit on exactly these data, from first to last step."""
     run = getattr(estimator, "_run", None)
-    if run is None or run.streaming or run.rows_seen != len(labels):
+    if run is None or run.streaming or run.ledger.absent or run.rows_seen != len(labels):
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False

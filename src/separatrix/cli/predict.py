@@ -31,7 +31,7 @@ def run(
         if output is None:
             _write(use, sys.stdout.buffer, kind, scores)
         else:
-            with replacing(output) as file:
+            with replacing(output) as name, open(name, "wb") as file:
                 n = _write(use, file, kind, scores)
             skipped = f", {use.source.skipped:,} lines skipped" if use.source.skipped else ""
             print(f"{n:,} predictions written to {output}{skipped}", file=sys.stderr)
