@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.margins import margin as margin
     from separatrix.suspicion import suspects as suspects
+    from separatrix.table import TableFeatures as TableFeatures
     from separatrix.text import TextFeatures as TextFeatures
     from separatrix.tracing import Trace as Trace
     from separatrix.tracing import trace as trace
@@ -35,6 +36,7 @@ _HOMES = {
     "PassiveAggressive": "linear",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "TableFeatures": "table",
     "TextFeatures": "text",
     "Trace": "tracing",
     "VotedPerceptron": "linear",
@@ -56,6 +58,7 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
+    "TableFeatures",
     "TextFeatures",
     "Trace",
     "VotedPerceptron",
