@@ -49,6 +49,7 @@ def test_public_names_are_pinned():
         "PassiveAggressive",
         "Perceptron",
         "PocketPerceptron",
+        "TableFeatures",
         "TextFeatures",
         "Trace",
         "VotedPerceptron",

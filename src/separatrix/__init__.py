@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from separatrix.modelfile import load as load
     from separatrix.modelfile import save as save
     from separatrix.suspicion import suspects as suspects
+    from separatrix.table import TableFeatures as TableFeatures
     from separatrix.text import TextFeatures as TextFeatures
     from separatrix.tracing import Trace as Trace
     from separatrix.tracing import trace as trace
@@ -39,6 +40,7 @@ _HOMES = {
     "PassiveAggressive": "linear",
     "Perceptron": "linear",
     "PocketPerceptron": "linear",
+    "TableFeatures": "table",
     "TextFeatures": "text",
     "Trace": "tracing",
     "VotedPerceptron": "linear",
@@ -63,6 +65,7 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
+    "TableFeatures",
     "TextFeatures",
     "Trace",
     "VotedPerceptron",

@@ -254,6 +254,11 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return self._known().n_texts
 
     @property
+    def n_features_out_(self) -> int:
+        """How many columns there are."""
+        return self._known().width
+
+    @property
     def idf_(self) -> Floats:
         """The idf of each column."""
         learned = self._known()
