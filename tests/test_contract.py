@@ -42,6 +42,7 @@ def test_public_names_are_pinned():
     assert separatrix.__all__ == [
         "AveragedPerceptron",
         "Certificate",
+        "Explanation",
         "FisherDiscriminant",
         "Ledger",
         "MaxMarginClassifier",
@@ -56,6 +57,7 @@ def test_public_names_are_pinned():
         "__version__",
         "certify",
         "compare",
+        "explain",
         "fewest_mistakes",
         "load",
         "load_svmlight",

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
     from separatrix.data.svmlight import load_svmlight as load_svmlight
+    from separatrix.explaining import Explanation as Explanation
+    from separatrix.explaining import explain as explain
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
     from separatrix.ledger import Ledger as Ledger
@@ -33,6 +35,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
+    "Explanation": "explaining",
     "FisherDiscriminant": "fisher",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
@@ -46,6 +49,7 @@ _HOMES = {
     "VotedPerceptron": "linear",
     "certify": "certificate",
     "compare": "trials",
+    "explain": "explaining",
     "fewest_mistakes": "fewest",
     "load": "modelfile",
     "load_svmlight": "data.svmlight",
@@ -58,6 +62,7 @@ _HOMES = {
 __all__ = [
     "AveragedPerceptron",
     "Certificate",
+    "Explanation",
     "FisherDiscriminant",
     "Ledger",
     "MaxMarginClassifier",
@@ -72,6 +77,7 @@ __all__ = [
     "__version__",
     "certify",
     "compare",
+    "explain",
     "fewest_mistakes",
     "load",
     "load_svmlight",
