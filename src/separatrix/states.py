@@ -205,7 +205,10 @@ CLASSIFIERS = {
     "FisherDiscriminant": Kind("fisher", pack_fisher, unpack_fisher),
     "MaxMarginClassifier": Kind("margins", pack_margin, unpack_margin),
 }
-FEATURES = {"TextFeatures": Kind("text", pack_stated, unpack_stated)}
+FEATURES = {
+    "TableFeatures": Kind("table", pack_stated, unpack_stated),
+    "TextFeatures": Kind("text", pack_stated, unpack_stated),
+}
 """What a model file can hold. A class with `get_state` and `from_state` is one more entry with `pack_stated`."""
 
 

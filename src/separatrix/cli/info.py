@@ -25,7 +25,7 @@ def run(path: Path, as_json: bool) -> int:
         "parameters": settings,
         "classes": [str(label) for label in classes],
         "features": int(estimator.n_features_in_),
-        "columns": [] if model.features is None else model.features.describe(),
+        "columns": [] if model.features is None else model.features.describe().splitlines(),
         "mistakes": int(getattr(estimator, "n_mistakes_", 0)),
         "passes": int(getattr(estimator, "n_iter_", 0)),
         "trained_on": facts,

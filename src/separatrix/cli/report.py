@@ -45,7 +45,7 @@ def summarise(
         "skipped": source.skipped,
         "problems": source.problems[:3],
         "spilled_bytes": blocks.spilled,
-        "columns": [] if gathered.features is None else gathered.features.describe(),
+        "columns": [] if gathered.features is None else gathered.features.describe().splitlines(),
         "learner": described(learner),
         "passes": learner.n_iter_,
         "converged": bool(learner.converged_),

@@ -199,7 +199,7 @@ class Training:
             if column not in names:
                 raise DataError(f"{source.name}: no column is called {column!r}; there are {', '.join(names[:10])}")
             roles[column] = role
-        return TableFeatures(roles=roles, **({"numbers": self.options.numbers} if self.options.numbers else {}))
+        return TableFeatures(roles=roles, numbers=self.options.numbers or "bins")
 
     def _learner(self) -> Any:
         options = self.options
