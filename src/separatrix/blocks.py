@@ -49,10 +49,22 @@ class Labels:
         classes, places = np.unique(kinds, return_inverse=True)
         return classes, places.astype(np.int64)
 
-    def among(self, classes: Array) -> Ints:
-        """Return the class of each place among known classes, −1 for a label that is none of them."""
+    def among(self, classes: Array, *, as_written: bool = True) -> Ints:
+        """Return the class of each place among known classes, −1 for a label that is none of them.
+
+        Not quite `as_written`, a label is a class also where the two read the same but for a full stop at the end.
+        """
         known = {label: k for k, label in enumerate(classes.tolist())}
-        return np.array([known.get(label, -1) for label in self._places], np.int64)
+        places = [known.get(label, -1) for label in self._places]
+        if not as_written:
+            read = {str(label).rstrip("."): k for label, k in known.items()}
+            met = zip(self._places, places, strict=True)
+            places = [read.get(str(label).rstrip("."), -1) if place < 0 else place for label, place in met]
+        return np.array(places, np.int64)
+
+    def met(self) -> list[Any]:
+        """Return the labels in the order in which they were met."""
+        return list(self._places)
 
     def __len__(self) -> int:
         return len(self._places)

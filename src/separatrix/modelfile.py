@@ -250,7 +250,8 @@ def _check_width(features: Any, d: int) -> None:
 def _check_hashed(state: Any, d: int) -> None:
     """Refuse hashed columns beyond those of the classifier before room is made for them."""
     if isinstance(state, dict):
-        if state.get("columns") == "hashed" and whole(state, "n_features") > d:
+        learned = state.get("parameters") if "n_texts" in state else None
+        if isinstance(learned, dict) and learned.get("columns") == "hashed" and whole(learned, "n_features") > d:
             raise ModelFileError(f"its featurizer is wider than the {d:,} features of its classifier")
         state = list(state.values())
     for part in state if isinstance(state, list) else ():

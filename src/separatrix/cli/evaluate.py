@@ -48,12 +48,12 @@ def evaluate(use: Use) -> dict[str, Any]:
             raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
         labels = Labels()
         places = labels.codes(y)
-        true = labels.among(use.classes)[places]
+        true = labels.among(use.classes, as_written=False)[places]
         scores = use.scores(X)
         told = use.estimator._decide(scores, K)
         known = true >= 0
         np.add.at(confusion, (true[known], told[known]), 1)
-        met = np.array([str(label) for label in labels._places])
+        met = np.array([str(label) for label in labels.met()])
         strangers.update(met[places[~known]].tolist())
         if hasattr(use.estimator, "slope_"):
             from separatrix.calibration import probabilities
@@ -109,7 +109,8 @@ def _show(found: dict[str, Any]) -> None:
     console.print(table)
     names, matrix = found["confusion"]["labels"], np.array(found["confusion"]["matrix"])
     if len(names) <= SHOWN:
-        grid = Table(title="true class by row, predicted class by column", title_justify="left", box=None, pad_edge=False)
+        console.print("\nrows: the true class; columns: the predicted one", style="dim")
+        grid = Table(box=None, pad_edge=False, header_style="dim")
         grid.add_column("")
         for name in names:
             grid.add_column(name, justify="right")

@@ -21,7 +21,8 @@ def run(model: Path, data: str, row: int, top: int, form: str | None, header: bo
         for X, y, batch in use.batches():
             if met + len(batch) >= row:
                 at = row - 1 - met
-                told = explain(use.model, X[at : at + 1], features=use.model.features, n=top)
+                x = X[at : at + 1] if use.model.features is None else use.features_of(batch[at : at + 1])
+                told = explain(use.model, x, n=top)
                 place, label = batch.origin.place(at), None if y is None else y[at]
                 break
             met += len(batch)

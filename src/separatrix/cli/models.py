@@ -28,6 +28,7 @@ def train(
     number: Annotated[list[str] | None, typer.Option(help="A column of numbers; may be given again.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
     numbers: Annotated[str | None, typer.Option(help="How numbers become features: bins, standard, max-abs, none.")] = None,
+    bits: Annotated[int, typer.Option(min=8, max=28, help="Text is hashed to 2^bits features, shared by its columns.")] = 18,
     learner: Annotated[str, typer.Option(help="averaged, last, voted or pocket: which weights predict.")] = "averaged",
     rule: Annotated[str, typer.Option(help="perceptron, margin, pa, pa1, pa2, arow or arow-full.")] = "pa1",
     C: Annotated[str, typer.Option("-C", "--C", help="Of rules that have one; auto: a grid is tried.")] = "1",

@@ -23,6 +23,7 @@ from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, 
 from separatrix.modelfile import load, save
 from separatrix.streaming import State, begin, go_on
 from separatrix.table import TableFeatures
+from separatrix.text import TextFeatures
 
 LEARNERS = {
     "averaged": AveragedPerceptron,
@@ -46,6 +47,7 @@ class Options:
     number: list[str] | None
     drop: list[str] | None
     numbers: str | None
+    bits: int
     learner: str
     rule: str
     C: str
@@ -199,7 +201,9 @@ class Training:
             if column not in names:
                 raise DataError(f"{source.name}: no column is called {column!r}; there are {', '.join(names[:10])}")
             roles[column] = role
-        return TableFeatures(roles=roles, numbers=self.options.numbers or "bins")
+        return TableFeatures(
+            roles=roles, numbers=self.options.numbers or "bins", text=TextFeatures(n_features=1 << self.options.bits)
+        )
 
     def _learner(self) -> Any:
         options = self.options

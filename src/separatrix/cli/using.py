@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
 from separatrix.modelfile import Model, load
@@ -50,9 +51,12 @@ class Use:
             if self.model.features is None:
                 yield self._fitting(batch.X), batch.y, batch
             else:
-                label = self.source.label if self.labelled else None
-                table = batch.table if label is None else batch.table.drop_columns([label])
-                yield self.model.features.transform(table), None if label is None else batch.table[label], batch
+                y = batch.table[self.source.label] if self.labelled else None
+                yield self.model.features.transform(self.features_of(batch)), y, batch
+
+    def features_of(self, batch: TableBatch) -> Any:
+        """Return the columns of a batch without that of the label."""
+        return batch.table.drop_columns([self.source.label]) if self.labelled else batch.table
 
     def _fitting(self, X: Any) -> Any:
         """Return X as wide as the model: features that it never met have no weight."""
