@@ -236,7 +236,7 @@ def _sum(text: str, arrays: dict[str, Array]) -> str:
 
 
 def _check_width(features: Any, d: int) -> None:
-    width = getattr(features, "_n_features_out", d)
+    width = getattr(features, "n_features_out_", d)
     if width != d:
         raise ModelFileError(f"the featurizer makes {width:,} features and the classifier was trained on {d:,}")
 
@@ -244,7 +244,13 @@ def _check_width(features: Any, d: int) -> None:
 def _check_hashed(state: Any, d: int) -> None:
     """Refuse hashed columns beyond those of the classifier before room is made for them."""
     if isinstance(state, dict):
-        if state.get("columns") == "hashed" and whole(state, "n_features") > d:
+        told = state.get("parameters")
+        if (
+            "n_texts" in state
+            and isinstance(told, dict)
+            and told.get("columns") == "hashed"
+            and whole(told, "n_features") > d
+        ):
             raise ModelFileError(f"its featurizer is wider than the {d:,} features of its classifier")
         state = list(state.values())
     for part in state if isinstance(state, list) else ():
