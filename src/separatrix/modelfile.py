@@ -242,7 +242,7 @@ def _sum(text: str, arrays: dict[str, Array]) -> str:
 
 
 def _check_width(features: Any, d: int) -> None:
-    width = getattr(features, "_n_features_out", d)
+    width = getattr(features, "n_features_out_", d)
     if width != d:
         raise ModelFileError(f"the featurizer makes {width:,} features and the classifier was trained on {d:,}")
 

@@ -275,7 +275,8 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         return {name: column for column, name in enumerate(learned.all_names())}
 
     @property
-    def _n_features_out(self) -> int:
+    def n_features_out_(self) -> int:
+        """The number of features."""
         return self._known().width
 
     def names_of(self, column: int) -> list[str]:
