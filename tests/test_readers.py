@@ -193,6 +193,14 @@ def test_a_pattern_reads_its_files_in_order(tmp_path, form):
     assert rows_of(both) == ROWS * 2 and both.files[0].endswith("part-3")
 
 
+def test_each_shard_has_its_own_lines_before_the_table(tmp_path):
+    write(tmp_path / "a", "x,kind\n1,a\n")
+    write(tmp_path / "b", "# later\n\nx,kind\n\n2,b\n")
+    source = open_source(str(tmp_path / "*"))
+    assert rows_of(source) == [{"x": 1, "kind": "a"}, {"x": 2, "kind": "b"}]
+    assert [batch.origin.first for batch in source] == [2, 5]
+
+
 def test_shards_of_svmlight_grow_wider(tmp_path):
     write(tmp_path / "a.svm", "1 1:1\n")
     write(tmp_path / "b.svm", "-1 4:2\n")

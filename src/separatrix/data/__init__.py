@@ -1,1 +1,1 @@
-"""Data by name: the lectures' worked examples."""
+"""Readers: any file, pipe or built-in name as batches of bounded size; `reading.open_source` opens them all."""

@@ -6,7 +6,7 @@ text, as the first megabyte shows. Line ends inside quotes are read, and cost no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,7 +53,7 @@ class DelimitedReader:
         self.kinds: dict[str, str] = {}
         if not options.settle:
             text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
-            for block in self._rows([Block(text, self._cut(Block(text, len(text))))]):
+            for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
                 self._widen(block)
             self.settled()
 
@@ -64,8 +64,8 @@ class DelimitedReader:
 
     def settle(self, stream: Stream) -> None:
         """Widen the columns' types to what this file holds."""
-        self._check(stream)
-        for block in self._rows(blocks(stream, self.options.batch_bytes, self._cut)):
+        lead = self._lead(stream)
+        for block in _after(lead, blocks(stream, self.options.batch_bytes, self._cut)):
             self._widen(block)
 
     def _widen(self, block: Block) -> None:
@@ -92,11 +92,11 @@ class DelimitedReader:
                 found = columns.NUMBER
             self.kinds[name] = found
 
-    def _check(self, stream: Stream) -> None:
-        """See that another file is written as the first was."""
-        if stream.name == self.file:
-            return
+    def _lead(self, stream: Stream) -> int:
+        """Return how many lines come before the first row of a file, which must be written as the first one is."""
         own = self.dialect
+        if stream.name == self.file:
+            return own.lead
         fixed = replace(
             self.options, delimiter=own.delimiter, quote=own.quote or "", header="auto" if own.kinds else own.titled
         )
@@ -104,12 +104,13 @@ class DelimitedReader:
         if other.names != own.names:
             theirs, ours = (", ".join(names[:6]) + (" …" if len(names) > 6 else "") for names in (other.names, own.names))
             raise DataError(f"{stream.name}, line {other.line}: the columns {theirs} are not those of {self.file}: {ours}")
+        return other.lead
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
-        self._check(stream)
-        skips, before = self.options.skips, self.dialect.lead + 1
-        given = self._rows(blocks(stream, self.options.batch_bytes, self._cut))
+        lead = self._lead(stream)
+        skips, before = self.options.skips, lead + 1
+        given = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
         for found in in_order(self._work, given, self.options.threads):
             for line, what in found.faults:
                 skips.report(f"{stream.name}, line {before + line}{what}")
@@ -122,20 +123,6 @@ class DelimitedReader:
         if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
             return last_line_end(block)
         return dialect.split(block.text, block.end, delimiter, quote).end
-
-    def _rows(self, given: Any) -> Iterator[Block]:
-        """Leave out the lines before the first row."""
-        lead = self.dialect.lead
-        for text, end in given:
-            begin = 0
-            if lead:
-                newline = text[:end] == ord("\n")
-                lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
-                ends = np.flatnonzero(newline | lone_return)
-                begin = int(ends[min(lead, len(ends)) - 1]) + 1
-                lead -= min(lead, len(ends))
-            if begin < end:
-                yield Block(text[begin:], end - begin)
 
     def _records(self, block: Block) -> tuple[NDArray[np.uint8], Records]:
         text, end = block
@@ -252,3 +239,17 @@ def _kept(text: NDArray[np.uint8], found: Records, good: NDArray[np.bool_]) -> A
     bounds = np.append(found.starts, found.end)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(np.int8)))
     return b"".join(text[bounds[a] : bounds[b]].tobytes() for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+
+def _after(lead: int, given: Iterable[Block]) -> Iterator[Block]:
+    """Leave out the first lines."""
+    for text, end in given:
+        begin = 0
+        if lead:
+            newline = text[:end] == ord("\n")
+            lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
+            ends = np.flatnonzero(newline | lone_return)
+            begin = int(ends[min(lead, len(ends)) - 1]) + 1
+            lead -= min(lead, len(ends))
+        if begin < end:
+            yield Block(text[begin:], end - begin)

@@ -56,11 +56,11 @@ class Skips:
     count: int = 0
     reasons: list[str] = field(default_factory=list)
 
-    def report(self, what: str, others: int = 0) -> None:
-        """Raise, or note one line that is left out and how many `others` there are for which no reason is given."""
+    def report(self, what: str) -> None:
+        """Raise, or note a line that is left out."""
         if not self.skipping:
             raise DataError(what)
-        self.count += 1 + others
+        self.count += 1
         if len(self.reasons) < 10:
             self.reasons.append(what)
 

@@ -26,7 +26,7 @@ Made = TypeVar("Made")
 STDIN = "-"
 PADDING = 16
 """Bytes behind the end of a block that a kernel may look at."""
-LONGEST = 1 << 30
+LONGEST = 1 << 28
 """No line is longer than this: a file without line ends must not fill the memory."""
 HEAD = 1 << 20
 """How much of a file is looked at to tell what it is."""
