@@ -94,7 +94,7 @@ def gather(
 
 
 def _label_of(validation: Source, source: Source) -> str:
-    if validation.schema is None or source.label not in validation.schema.names:
+    if source.label is None or validation.schema is None or source.label not in validation.schema.names:
         raise DataError(f"{validation.name}: there is no column {source.label!r}, which is the label of {source.name}")
     return source.label
 
@@ -147,7 +147,9 @@ class _Again:
     """A source that can be read again; a pipe is kept in a temporary file."""
 
     def __init__(self, source: Source, folder: Path | None) -> None:
-        self._source, self._folder, self._file = source, folder, None
+        self._source, self._folder = source, folder
+        self._file: Any = None
+        self._origins: list[Any] = []
 
     def __iter__(self) -> Iterator[TableBatch]:
         if self._source.rereadable:
@@ -155,7 +157,7 @@ class _Again:
             return
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="separatrix-", dir=self._folder)
-            writer, self._origins = None, []
+            writer = None
             for batch in self._source:
                 writer = writer or pa.ipc.new_stream(self._file, batch.table.schema)
                 writer.write_batch(batch.table)

@@ -73,7 +73,8 @@ class State:
         if told["best"] is not None:
             parts = [[arrays[f"best.{name}.{k}"] for k in range(2)] for name in ("last", "late")]
             spread = [arrays[key] for key in ("best.spread.0", "best.spread.1") if key in arrays]
-            best = Snapshot(*told["best"], None, Weights(*parts[0]), Weights(*parts[1]), spread)
+            passes, steps, mistakes = told["best"]
+            best = Snapshot(passes, steps, mistakes, None, Weights(*parts[0]), Weights(*parts[1]), spread)
         C_scores = None if told["C_scores"] is None else {float(C): float(s) for C, s in told["C_scores"]}
         return cls(
             run,

@@ -274,11 +274,6 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             raise AttributeError('vocabulary_ needs columns="vocabulary"')
         return {name: column for column, name in enumerate(learned.all_names())}
 
-    @property
-    def n_features_out_(self) -> int:
-        """The number of features."""
-        return self._known().width
-
     def names_of(self, column: int) -> list[str]:
         """Return the n-grams that a column stands for, those of a hashed one in the order in which they were first seen.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -23,7 +24,8 @@ def run(model: Path, data: str, row: int, top: int, form: str | None, header: bo
                 at = row - 1 - met
                 x = X[at : at + 1] if use.model.features is None else use.features_of(batch[at : at + 1])
                 told = explain(use.model, x, n=top)
-                place, label = batch.origin.place(at), None if y is None else y[at]
+                place = batch.origin.place(at)
+                label: Any = None if y is None else y[at]
                 break
             met += len(batch)
         else:
