@@ -1,5 +1,7 @@
 """What every verb does with input it cannot use: one line that says what and where, and exit status 2."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -20,6 +22,9 @@ def refusing(verb: str, subject: object) -> Iterator[None]:
     """Turn an error about the input into a refusal; one that does not name its file is told to be about `subject`."""
     try:
         yield
+    except BrokenPipeError:  # whoever read our output has had enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
     except (DataError, OSError) as problem:
         refuse(verb, problem)
     except ValueError as problem:
