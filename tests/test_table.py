@@ -88,6 +88,8 @@ def test_batches_leave_no_trace(data):
             "many": [f"v{k}" for k in rng.integers(0, 20, n)],
             "yes": pa.array(rng.choice([True, False, None], n).tolist(), pa.bool_()),
             "text": [" ".join(rng.choice(["win", "free", "home", "you"], 4)) for _ in range(n)],
+            "id": [f"{k:032d}" for k in range(n)],
+            "late": pa.array([None] * (n // 2) + ["a"] * (n - n // 2), pa.string()),
         }
     )
     cuts = sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=6))})
@@ -383,6 +385,20 @@ def test_a_batch_that_cannot_be_used_leaves_no_trace():
     with pytest.raises(ValueError, match="is missing"):
         ours.partial_fit({"b": [3.0]})
     assert same_state(ours.partial_fit(second), TableFeatures().fit(pa.concat_tables([first, second])))
+
+
+def test_what_was_learned_does_not_change_with_the_callers_arrays():
+    x = np.arange(1.0, 9.0)
+    whole, pieces = TableFeatures().fit(pd.DataFrame({"x": x})), TableFeatures()
+    expected = whole.get_state()[1]["0.thresholds"].copy()
+    buffer = np.empty((2, 1))
+    for begin in range(0, 8, 2):
+        buffer[:] = x[begin : begin + 2, None]
+        pieces.partial_fit(buffer)
+    lazy = TableFeatures().fit(x[:, None])
+    x[:] = 0.0
+    for features in (pieces, lazy):
+        assert np.array_equal(features.get_state()[1]["0.thresholds"], expected)
 
 
 def test_learning_ends_with_the_first_transform():

@@ -10,7 +10,7 @@ batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -222,6 +222,7 @@ def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
     if came != TEXT:
         return column.cast(pa.float64(), safe=False)
     words = pc.utf8_trim_whitespace(_bytes(column).cast(pa.large_string()))
+    words = pc.if_else(pc.equal(words, ""), None, words)
     try:
         return words.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -283,30 +284,34 @@ class Blocks:
         self.pending: list[Any] = []
         self.rows = self.bytes = 0
 
-    def push(self, table: Any) -> Iterator[Any]:
-        """Take some more rows, and yield the blocks that are complete."""
-        total, begin = np.cumsum(_sizes(table)), 0
-        while begin < table.num_rows:
-            before = int(total[begin - 1]) if begin else 0
-            full = int(np.searchsorted(total, BLOCK_BYTES - self.bytes + before)) + 1
-            end = min(begin + BLOCK_ROWS - self.rows, full, table.num_rows)
-            self.pending.append(table.slice(begin, end - begin))
-            self.rows += end - begin
-            self.bytes += int(total[end - 1]) - before
-            begin = end
-            if self.rows == BLOCK_ROWS or self.bytes >= BLOCK_BYTES:
-                yield from self.rest()
+    def fill(self, table: Any) -> int:
+        """Take rows until the block is full or there are no more; return how many were taken."""
+        part = table.slice(0, BLOCK_ROWS - self.rows)
+        total = np.cumsum(_sizes(part))
+        taken = min(int(part.num_rows), int(np.searchsorted(total, BLOCK_BYTES - self.bytes)) + 1)
+        self.pending.append(part.slice(0, taken))
+        self.rows += taken
+        self.bytes += int(total[taken - 1])
+        return taken
 
-    def rest(self) -> Iterator[Any]:
-        """Yield the rows that have not made a whole block, and begin a new one."""
-        if self.pending:
-            whole = self.whole()
-            self.pending, self.rows, self.bytes = [], 0, 0
-            yield whole
+    @property
+    def full(self) -> bool:
+        """Whether the block is complete."""
+        return self.rows == BLOCK_ROWS or self.bytes >= BLOCK_BYTES
 
     def whole(self) -> Any:
-        """Return the rows that have not made a whole block."""
+        """Return the rows of the block."""
         return pa.concat_tables(self.pending, promote_options="default").combine_chunks()
+
+    def clear(self) -> None:
+        """Begin a new block."""
+        self.pending, self.rows, self.bytes = [], 0, 0
+
+    def keep(self) -> None:
+        """Copy the rows taken last: the caller's arrays may change."""
+        if self.pending:
+            columns = [pa.concat_arrays(column.chunks) for column in self.pending[-1].columns]
+            self.pending[-1] = pa.Table.from_arrays(columns, self.pending[-1].column_names)
 
 
 def _sizes(table: Any) -> Any:

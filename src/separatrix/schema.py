@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,11 @@ class TextColumn:
     def names_of(self, k: int) -> list[str]:
         """Return the n-grams of feature k."""
         names = self.features.names_of(k)
+        return names if self.alone else [f"{self.name}: {name}" for name in names]
+
+    def all_names(self) -> list[str]:
+        """Return a name for each feature."""
+        names = self.features.get_feature_names_out().tolist()
         return names if self.alone else [f"{self.name}: {name}" for name in names]
 
     def has_unnamed(self, k: int) -> bool:
@@ -103,8 +109,13 @@ class Schema:
             return
         self._meet(frame)
         columns = {name: self._column(frame, name) for name in self.names if self._wanted(name)}
-        for block in self.blocks.push(pa.table(columns)):
-            self._learn(block)
+        table = pa.table(columns)
+        while table.num_rows:
+            table = table.slice(self.blocks.fill(table))
+            if self.blocks.full:
+                self._learn()
+                table = table.select(list(self.parts))
+        self.blocks.keep()
 
     def _begin(self, frame: Frame) -> None:
         for name, role in self.settings.roles.items():
@@ -159,7 +170,10 @@ class Schema:
             floats(column, frame.place, name)
         return column
 
-    def _learn(self, block: Any) -> None:
+    def _learn(self) -> None:
+        """Learn from the rows of a block; what the columns are for, from the first."""
+        block = self.blocks.whole()
+        self.blocks.clear()
         if not self.roles:
             self.roles = self._roles(block)
             self.make_parts()
@@ -219,21 +233,21 @@ class Schema:
         if self.settled:
             return
         self.check()
-        for block in self.blocks.rest():
-            self._learn(block)
+        if self.blocks.rows:
+            self._learn()
         for part in self.parts.values():
             part.settle()
         self.settled = True
 
-    @property
+    @cached_property
     def bases(self) -> dict[str, int]:
-        """The first feature of each column."""
+        """The first feature of each column, once they are settled."""
         ends = np.cumsum([0, *(part.width for part in self.parts.values())]).tolist()
         return dict(zip(self.parts, ends, strict=False))
 
-    @property
+    @cached_property
     def width(self) -> int:
-        """How many features there are."""
+        """How many features there are, once they are settled."""
         return sum(part.width for part in self.parts.values())
 
     def features(self, frame: Frame, dtype: Any) -> sp.csr_matrix:

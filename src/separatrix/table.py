@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from separatrix.frames import frame_of
 from separatrix.roles import DROP, Role
 from separatrix.rows import Array
-from separatrix.schema import Schema, Settings
+from separatrix.schema import Schema, Settings, TextColumn
 from separatrix.text import TextFeatures
 
 
@@ -199,12 +199,15 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         return schema.parts[name], int(feature) - bases[name]
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return a name for each feature: what it stands for with " | " in between, or "column: feature k" where nothing."""
+        """Return a name for each feature: what it stands for with " | " in between, or "column: column k" where nothing."""
         names: list[str] = []
         for part in self._known().parts.values():
+            if isinstance(part, TextColumn):
+                names += part.all_names()
+                continue
             for k in range(part.width):
                 some = part.names_of(k) + ["…"] * part.has_unnamed(k)
-                names.append(" | ".join(some) or f"{part.name}: feature {k}")
+                names.append(" | ".join(some) or f"{part.name}: column {k}")
         return np.array(names, dtype=object)
 
     def get_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
