@@ -158,11 +158,13 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
                     continue
                 j = index[name] = len(index)
             columns.append(j)
-            values.append(value)
-        try:
-            return np.array(columns, dtype=np.int64), np.array(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"features must be numbers, truth values or strings: {x!r:.100}") from None
+            try:
+                values.append(float(value))
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"feature {name!r} is {value!r:.60}: it must be a number, a truth value or a string"
+                ) from None
+        return np.array(columns, dtype=np.int64), np.array(values, dtype=np.float64)
 
     def fitted(self) -> Any:
         """Return what was learned as the learner itself, its features in the order in which they were first met."""
