@@ -187,6 +187,17 @@ class Blocks:
             raise OSError("the temporary file with the examples was cut short")
         return array
 
+    def take(self, numbers: Ints) -> Rows:
+        """Return the rows of some examples, whose numbers are sorted."""
+        found = []
+        for k, first in enumerate(self.starts().tolist()):
+            here = numbers[(numbers >= first) & (numbers < first + self.sizes[k])] - first
+            if here.size:
+                found.append(self.read(k).rows.take(here).source)
+        if not found:
+            return Rows(np.empty((0, self.d)))
+        return Rows(sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found))
+
     def whole(self, classes: Array) -> tuple[Any, Array]:
         """Return all rows and labels at once."""
         problems = list(self)

@@ -65,7 +65,10 @@ class Explanation:
 
     Examples
     --------
-    See `explain`.
+    >>> from separatrix import Perceptron, explain
+    >>> told = explain(Perceptron(order="cyclic").fit([[0, 1], [2, 0]], ["no", "yes"]), [1, 1])
+    >>> told.prediction, told.score, [(term.name, term.product) for term in told.terms]
+    ('yes', 1.0, [('x0', 2.0), ('x1', -1.0), ('BIAS', 0.0)])
     """
 
     prediction: Any

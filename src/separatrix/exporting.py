@@ -182,7 +182,7 @@ def to_sql(
         columns = names if columns is None else columns
         if columns is None:
             raise ValueError("the classifier was trained without feature names: give columns, one for each feature")
-        expressions = [_quoted(name, quote) for name in columns]
+        expressions = [quoted(name, quote) for name in columns]
     else:
         expressions = [f"({text})" for text in expressions]
     if len(expressions) != coef.shape[1]:
@@ -216,7 +216,8 @@ def _summed(terms: list[str]) -> str:
     return f"({_summed(terms[:half])} + {_summed(terms[half:])})"
 
 
-def _quoted(name: str, quote: str) -> str:
+def quoted(name: str, quote: str) -> str:
+    """Return a name as SQL quotes it."""
     if quote not in _QUOTES:
         raise ValueError(f"quote is {quote!r}: names are quoted with one of {', '.join(_QUOTES)}")
     if not name or "\0" in name:

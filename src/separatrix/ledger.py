@@ -46,7 +46,13 @@ class Column:
     def __init__(self, dtype: str, wider: str = "") -> None:
         self._array: Array = np.empty(0, dtype)
         self._wider = wider
+        self._most = np.iinfo(dtype).max if wider else 0
         self._size = 0
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self._size
 
     @property
     def values(self) -> Array:
@@ -55,7 +61,7 @@ class Column:
 
     def append(self, values: Array) -> None:
         """Add values at the end, widening the type when one does not fit."""
-        if self._wider and values.size and int(values.max()) > np.iinfo(self._array.dtype).max:
+        if self._wider and values.size and int(values.max() if values.size > 1 else values[0]) > self._most:
             self._array, self._wider = self._array.astype(self._wider), ""
         size = self._size + len(values)
         if size > len(self._array):
@@ -79,7 +85,7 @@ class Column:
         self.replace(values)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_array": self._array[: self._size].copy(), "_wider": self._wider, "_size": self._size}
+        return self.__dict__ | {"_array": self._array[: self._size].copy()}
 
 
 class Ledger:
@@ -133,7 +139,7 @@ class Ledger:
 
     def __len__(self) -> int:
         """Return the number of mistakes that are kept: all of them, or none where there were more than `limit`."""
-        return len(self._step.values)
+        return self._step.size
 
     @property
     def total(self) -> int:
@@ -220,10 +226,9 @@ class Ledger:
             for column in self._columns:
                 column.replace(column.values[:0].copy())
             return
-        if not self.correction.size and np.any(correction != 1.0):
-            self._correction.append(np.ones(len(self)))
-            self._correction.append(correction)
-        elif self.correction.size:
+        if self._correction.size or np.any(correction != 1.0):
+            if not self._correction.size:
+                self._correction.append(np.ones(len(self)))
             self._correction.append(correction)
         self._step.append(step)
         self._example.append(example)
@@ -246,6 +251,16 @@ class Ledger:
             self.start = Weights(*(with_class(w, len(self.classes), place) for w in self.start))
         self.classes, self.grown = classes, True
 
+    def resize(self, d: int) -> None:
+        """Let there be d features."""
+        if self.start is not None:
+            start = Flat(self._n_outputs, self.n_features, False, self.start)
+            start.resize(d)
+            self.start = start.weights()
+        if self.stored is not None:
+            self.stored.resize(d)
+        self.n_features = d
+
     def cut_to(self, pass_number: int, steps: int, mistakes: int) -> None:
         """Go back to the end of a pass, forgetting what came after and saying so."""
         self.cut = Cut(pass_number, steps, self.total - mistakes)
@@ -261,6 +276,12 @@ class Ledger:
         self.stored = self.stored or Store(self.n_features)
         self._row.append(place + self.stored.n)
         self.stored.add(rows.take(fresh - offset))
+
+    def keep_examples(self, numbers: Array, rows: Rows) -> None:
+        """Store the rows of these examples, sorted, which are all that any mistake was made on."""
+        self.stored = Store(self.n_features)
+        self.stored.add(rows)
+        self._row.replace(np.searchsorted(numbers, self.example).astype(np.uint32))
 
     # Reading.
 

@@ -11,7 +11,6 @@ from separatrix.choice import grid_for
 from separatrix.inputs import check_newcomers, declared_classes, read_rows
 from separatrix.labels import encode_as, labels_of, newcomers
 from separatrix.learner import LinearLearner
-from separatrix.ledger import NEVER
 from separatrix.orders import Visits
 from separatrix.rows import NO_ORDER, Array, Floats, Rows, frozen
 from separatrix.training import Problem, Run
@@ -63,6 +62,16 @@ class OnlineLearner(LinearLearner):
             self.cycle_ = None
         return self
 
+    def to_river(self) -> Any:
+        """Return a River classifier that learns as this learner does, and goes on from what it has learned.
+
+        It has `learn_one({"free": 1, "money": 1}, "spam")` and `predict_one`, and works with all of River's evaluation.
+        Needs `separatrix[river]`.
+        """
+        from separatrix.river import classifier_of
+
+        return classifier_of(self)
+
     def _begin(self, rows: Rows, classes: Array) -> list[Run]:
         """Return a run, or one for each C of a grid that fits the first example."""
         if self.C != "auto":
@@ -79,12 +88,7 @@ class OnlineLearner(LinearLearner):
     def _go_on(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
         """Present the rows once, adding the classes that are first met."""
         before, offset = len(run.ledger), run.rows_seen
-        if not run.streaming:
-            if run.ledger.average_after == NEVER:
-                run.average_from_here()
-            run.streaming = True
-            run.ledger.begin_pass()
-            run.per_pass.append(0)
+        run.stream()
         try:
             for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
                 if label is not None:

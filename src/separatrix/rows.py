@@ -178,11 +178,22 @@ class Store:
         while len(self._chunks) > 1 and self._chunks[-2].n <= self._chunks[-1].n:
             self._chunks[-2:] = [_stacked(self._chunks[-2:])]
 
+    def resize(self, d: int) -> None:
+        """Let the rows have d features: new ones are 0, and those left out were."""
+        self._d = d
+        self._chunks = [Rows(_resized(chunk.source, d)) for chunk in self._chunks]
+
     def rows(self) -> Rows:
         """Return all of them as one."""
         if len(self._chunks) > 1:
             self._chunks = [_stacked(self._chunks)]
         return self._chunks[0] if self._chunks else Rows(np.empty((0, self._d)))
+
+
+def _resized(X: Any, d: int) -> Any:
+    if sp.issparse(X):
+        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+    return np.ascontiguousarray(np.pad(X, ((0, 0), (0, max(0, d - X.shape[1]))))[:, :d])
 
 
 def _stacked(chunks: list[Rows]) -> Rows:

@@ -211,6 +211,9 @@ def _publish(learner: OnlineLearner, blocks: Blocks, held_out: Blocks | None, st
     if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
         raise ValueError("the weights outgrew float64: scale the features down")
     run.rows_seen = blocks.n
+    if run.keeps_rows and not run.ledger.absent:
+        numbers = np.unique(run.ledger.example.astype(np.int64))
+        run.ledger.keep_examples(numbers, blocks.take(numbers))
     learner._publish(run, list(state.per_pass))
     learner.converged_ = not state.per_pass[-1] and run.ledger.cut is None
     learner.cycle_ = None

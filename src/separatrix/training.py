@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.kernels import passes
 from separatrix.labels import Codes, with_newcomer
-from separatrix.ledger import Ledger
+from separatrix.ledger import NEVER, Ledger
 from separatrix.orders import Visits, visits
 from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.rules import MARGIN, PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS, Rule, tie_code
@@ -145,6 +145,23 @@ class Run:
         self.ledger.insert_class(classes, place)
         self.ledger.joint = len(classes) > 2 and self.multi_class == "joint"
         self.used = None
+
+    def resize(self, d: int) -> None:
+        """Make room for d features, or leave out all but the first d."""
+        self.last.resize(d)
+        if self.average:
+            self.late.resize(d)
+        self.ledger.resize(d)
+        self.used = None
+
+    def stream(self) -> None:
+        """Begin the one pass that a stream is, unless it has begun."""
+        if not self.streaming:
+            if self.ledger.average_after == NEVER:
+                self.average_from_here()
+            self.streaming = True
+            self.ledger.begin_pass()
+            self.per_pass.append(0)
 
     def average_from_here(self) -> None:
         """Let the average begin with the next step."""

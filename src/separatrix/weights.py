@@ -88,6 +88,24 @@ class Flat:
             if spread:
                 self.load_spread(spread)
 
+    def resize(self, d: int) -> None:
+        """Make room for d features, or leave out all but the first d: new weights are 0, new variances 1."""
+        (coef, b), spread = self.weights(), self.spreads()
+        held, self.d = min(d, self.d), d
+        grown = np.zeros((self.K, d))
+        grown[:, :held] = coef[:, :held]
+        self.load(Weights(grown, b))
+        if self.spread == "diagonal":
+            V = np.ones((self.K, d))
+            V[:, :held] = spread[0][:, :held]
+            self.load_spread([V, spread[1]])
+        elif self.spread:
+            V = np.tile(np.eye(d + 1), (self.K, 1, 1))
+            old = spread[0]
+            V[:, :held, :held] = old[:, :held, :held]
+            V[:, -1, :held], V[:, :held, -1], V[:, -1, -1] = old[:, -1, :held], old[:, :held, -1], old[:, -1, -1]
+            self.load_spread([V, spread[1]])
+
     def add_class(self, n_classes: int, place: int) -> None:
         """Make room for one more class at `place`: zero weights, and variances of 1."""
         spread = self.spreads()

@@ -11,6 +11,7 @@ from separatrix.cli.refusal import refusing
 from separatrix.data.errors import DataError
 from separatrix.exporting import to_onnx, to_sklearn, to_sql
 from separatrix.modelfile import load, replacing
+from separatrix.tablesql import sql_features
 
 FORMS = ("sklearn", "onnx", "sql")
 
@@ -24,7 +25,7 @@ def run(path: Path, to: str, output: Path | None) -> int:
             raise DataError(f"--to {to} makes a file: name it with -o")
         model = load(path)
         if to == "sql":
-            given = None if model.features is None else model.features.sql()
+            given = None if model.features is None else sql_features(model.features)
             text = to_sql(model.estimator, expressions=given)
             if output is None:
                 typer.echo(text)
