@@ -11,7 +11,7 @@ from separatrix.table import TableFeatures
 
 
 def sql_features(features: TableFeatures, quote: str = '"') -> list[str]:
-    """Return an expression for each feature, 0 or 1 or a scaled number; raise for words and hashes, which SQL has not.
+    r"""Return an expression for each feature, 0 or 1 or a scaled number; raise for words and hashes, which SQL has not.
 
     Examples
     --------

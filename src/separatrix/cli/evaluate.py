@@ -25,7 +25,7 @@ def run(
 ) -> int:
     """Evaluate and print; return the exit status."""
     with refusing("evaluate", data):
-        found = evaluate(Use(model, data, form, header, on_error, label))
+        found = evaluate(Use(model, data, form, header, on_error, label, judging=True))
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
     else:

@@ -178,14 +178,8 @@ class Training:
 
     def _open(self, data: str, label: str | None) -> Source:
         options = self.options
-        place: str | int | None = label
         header: bool | str = "auto" if options.header is None else options.header
-        source = open_source(data, format=options.form, label=None, header=header, on_error=options.on_error)
-        if label is not None:
-            if source.kind == "columns" and source.schema is not None and label not in source.schema.names:
-                place = int(label) if re.fullmatch(r"-?\d+", label) else label
-            source = open_source(data, format=options.form, label=place, header=header, on_error=options.on_error)
-        return source
+        return open_source(data, format=options.form, label=label, header=header, on_error=options.on_error)
 
     def _features(self, source: Source) -> TableFeatures | None:
         if source.kind == "rows":
@@ -260,6 +254,7 @@ class Training:
             return
         facts = {"checkpoint": state.told(), "settings": _plain(options.settings()), "data": digest.value()}
         learner._publish(state.run, list(state.per_pass))
+        learner.converged_, learner.cycle_ = False, None
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
 

@@ -22,28 +22,34 @@ class Use:
     """A loaded model, and rows as it wants them."""
 
     def __init__(
-        self, path: Path, data: str, form: str | None, header: bool | None, on_error: str = "raise", label: str | None = None
+        self,
+        path: Path,
+        data: str,
+        form: str | None,
+        header: bool | None,
+        on_error: str = "raise",
+        label: str | None = None,
+        judging: bool = False,
     ) -> None:
         self.model: Model = load(path)
         self.estimator: Any = self.model.estimator
         self.classes: Array = self.estimator.classes_
-        told = "auto" if header is None else header
-        source = open_source(data, format=form, header=told, on_error=on_error)
+        known = label or self.model.facts.get("label")
+        source = open_source(
+            data,
+            format=form,
+            header="auto" if header is None else header,
+            on_error=on_error,
+            label=known if judging and self.model.features is not None else None,
+        )
         trained = "rows" if self.model.features is None else "columns"
         if source.kind != trained:
             raise DataError(
                 f"{source.name} holds {_kind(source.kind)}, but {path} was trained on {_kind(trained)}: they must be alike"
             )
-        if source.schema is not None:
-            known = label or self.model.facts.get("label")
-            place: str | int | None = known if known in source.schema.names else None
-            if label is not None and place is None:
-                place = int(label) if label.lstrip("-").isdigit() else label
-            self.labelled = place is not None
-            source = open_source(data, format=form, header=told, on_error=on_error, label=place)
-        else:
-            self.labelled = True
         self.source: Source = source
+        self.label: str | None = source.label if judging else known
+        self.labelled = source.schema is None or self.label in source.schema.names
 
     def batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, labels or None, the batch) for each batch of rows."""
@@ -51,12 +57,12 @@ class Use:
             if self.model.features is None:
                 yield self._fitting(batch.X), batch.y, batch
             else:
-                y = batch.table[self.source.label] if self.labelled else None
+                y = batch.table[self.label] if self.labelled else None
                 yield self.model.features.transform(self.features_of(batch)), y, batch
 
     def features_of(self, batch: TableBatch) -> Any:
         """Return the columns of a batch without that of the label."""
-        return batch.table.drop_columns([self.source.label]) if self.labelled else batch.table
+        return batch.table.drop_columns([self.label]) if self.labelled else batch.table
 
     def _fitting(self, X: Any) -> Any:
         """Return X as wide as the model: features that it never met have no weight."""
