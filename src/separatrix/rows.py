@@ -33,6 +33,12 @@ def frozen(array: Array) -> Array:
     return view
 
 
+def writable(array: Array) -> Array:
+    """Return a plain array that can be written: a copy of one that was read from a file into which nobody may write."""
+    plain: Array = np.require(array, requirements=["W", "E"])
+    return plain
+
+
 NO_ORDER: Ints = frozen(np.empty(0, np.int64))
 NO_WEIGHT: Floats = frozen(np.empty(0))
 _NO_INDEX = frozen(np.empty(0, np.int32))

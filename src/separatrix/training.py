@@ -14,7 +14,7 @@ from separatrix.kernels import passes
 from separatrix.labels import Codes, with_newcomer
 from separatrix.ledger import Ledger
 from separatrix.orders import Visits, visits
-from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen, writable
 from separatrix.rules import MARGIN, PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS, Rule, tie_code
 from separatrix.weights import Flat, Weights, averaged
 
@@ -238,6 +238,9 @@ class Run:
 
 
 class CycleFinder:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, tally=writable(state["tally"]))
+
     """Brent's algorithm on the weights at the start of each pass: equal weights mean the run repeats for ever."""
 
     def __init__(self) -> None:
