@@ -91,6 +91,11 @@ class Rows:
         kept = self.source.dtype if self.source.dtype == np.float32 else np.float64
         return Rows(np.ascontiguousarray(self.source[which], dtype=kept))
 
+    def squared_norms(self) -> Floats:
+        """Return ‖x‖² of each row, in float64 whatever the type of X."""
+        X = self.source.astype(np.float64, copy=False)
+        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1) if self.sparse else np.einsum("ij,ij->i", X, X)
+
     def blocks(self) -> Iterator[tuple[int, int, Rows, int]]:
         """Yield (begin, end, rows, where begin is in them) over all rows, in order."""
         for begin in range(0, self.n, self.block):
