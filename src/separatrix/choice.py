@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 26
 
 
 class Choice(NamedTuple):
-    """The C that did best on held-out examples (the smallest of equals), and how each of the grid did."""
+    """The C that did best on held-out examples (of equals the one nearest to 1/‖x̃‖²), and how each of the grid did."""
 
     C: float
     accuracy: dict[float, float]
@@ -55,7 +55,8 @@ def choose(
         right += [np.count_nonzero(decide(out.rows.scores(*weights, out.which)) == out.codes) for weights in trained]
         seen += len(out.codes)
     accuracy = dict(zip(grid, (right / max(1, seen)).tolist(), strict=True))
-    return Choice(grid[int(np.argmax(right))], accuracy)
+    best = max(range(len(grid)), key=lambda k: (right[k], -abs(POWERS[k])))
+    return Choice(grid[best], accuracy)
 
 
 def grid_for(rows: Rows, bias: bool) -> list[float]:
