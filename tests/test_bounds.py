@@ -222,3 +222,12 @@ def test_examples_of_weight_zero_do_not_count():
     model = Perceptron(order="cyclic", fit_intercept=False).fit(X, y, sample_weight=[1, 1, 1, 1, 0])
     report = model.bounds(X, y)
     assert report.gamma == pytest.approx(4 / np.sqrt(26))
+
+
+def test_the_risk_is_not_told_where_the_examples_were_seen_before():
+    X, y = IRIS.data, IRIS.target
+    warm = Perceptron(warm_start=True, random_state=0).fit(X, y).set_params(max_iter=1).fit(X, y)
+    assert warm.bounds(X, y).passes == 1 and warm.bounds(X, y).risk is None
+    chosen = Perceptron(rule="pa1", C="auto", max_iter=1, random_state=0).fit(X, y)
+    assert chosen.bounds(X, y).risk is None
+    assert Perceptron(rule="pa1", max_iter=1, random_state=0).fit(X, y).bounds(X, y).risk is not None

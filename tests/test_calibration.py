@@ -185,3 +185,11 @@ def test_class_weights_move_the_probabilities_with_the_boundary():
     model = AveragedPerceptron(random_state=0, calibrate="sigmoid", class_weight={0: 1, 1: 4}).fit(X, y)
     plain = AveragedPerceptron(random_state=0, calibrate="sigmoid").fit(X, y)
     assert model.predict_proba(X_test)[:, 1].mean() > plain.predict_proba(X_test)[:, 1].mean()
+
+
+def test_a_slope_does_not_outlive_the_weights_it_was_found_for():
+    X, X_test, y, _ = overlapping(2)
+    model = Perceptron(random_state=0, calibrate="sigmoid").fit(X, y)
+    model.set_params(calibrate=None).partial_fit(X, y).set_params(calibrate="sigmoid")
+    with pytest.raises(NotFittedError, match="fit it again"):
+        model.predict_proba(X_test)

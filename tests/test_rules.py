@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 
 from discovery import LEARNERS, ONLINE
@@ -22,6 +23,7 @@ from separatrix import (
     VotedPerceptron,
     choice,
     reference,
+    training,
 )
 from separatrix.rules import RULES, WITH_C
 
@@ -400,3 +402,73 @@ def test_the_pocket_counts_decisions_whatever_the_rule():
     X = scale(X)
     model = PocketPerceptron(rule="pa1", C=0.1, random_state=0, max_iter=5).fit(X, y)
     assert model.pocket_mistakes_ == np.sum(model.predict(X) != y)
+
+
+def test_held_out_examples_that_are_only_looked_at_change_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    alone = PassiveAggressive(C=0.01, random_state=0).fit(X[:400], y[:400])
+    watched = PassiveAggressive(C=0.01, random_state=0).fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:])
+    assert watched.n_iter_ == alone.n_iter_ == len(watched.validation_scores_)
+    assert np.array_equal(watched.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize("rule", ["pa", "pa1", "pa2"])
+@pytest.mark.parametrize("order", ["random", "permutation"])
+def test_a_row_of_zeros_is_no_mistake_in_any_order(rule, order):
+    X, y = [[0.0, 0.0], [4.0, 1.0], [-4.0, 1.0]], [1, 1, 0]
+    model = Perceptron(rule=rule, C=100.0, order=order, fit_intercept=False, max_iter=50, random_state=0).fit(X, y)
+    assert model.converged_
+
+
+def test_what_a_fit_did_not_find_is_gone():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = scale(X)
+    model = PassiveAggressive(C="auto", random_state=0, max_iter=2).partial_fit(X, y)
+    assert len(model._runs) == len(model.C_scores_) > 1
+    model.fit(X, y)
+    assert not hasattr(model, "_runs")
+    chosen = model.C_
+    model.set_params(tie="+1")
+    with pytest.raises(ValueError, match='tie="\\+1" says'):
+        model.fit(X[:60] * 9, np.arange(60) % 3)
+    assert model.C_ == chosen
+    model.set_params(C=1.0).fit(X, y)
+    assert not hasattr(model, "C_") and not hasattr(model, "C_scores_")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.float32])
+def test_narrow_sparse_data_have_the_grid_and_the_bounds_of_wide_ones(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 120, size=(60, 4)).astype(dtype)
+    y = (X[:, 0] > 60).astype(int)
+    narrow, wide = sp.csr_matrix(X), sp.csr_matrix(X.astype(float))
+    both = [Perceptron(rule="pa1", C="auto", random_state=0).fit(data, y) for data in (narrow, wide)]
+    assert both[0].C_scores_ == both[1].C_scores_
+    for rule in ("pa", "perceptron"):
+        model = Perceptron(rule=rule, random_state=0, max_iter=50).fit(narrow, y)
+        assert [b.made for b in model.bounds(narrow, y).applying] == pytest.approx(
+            [b.made for b in model.bounds(wide, y).applying]
+        )
+        assert model.bounds(narrow, y).bound == pytest.approx(model.bounds(wide, y).bound)
+
+
+def test_a_stream_that_begins_badly_is_refused_before_a_grid_is_made_of_it():
+    with pytest.raises(ValueError, match="X contains NaN at row 0, column 1"):
+        Perceptron(rule="pa1", C="auto").partial_fit([[1.0, np.nan], [2.0, 1.0]], [0, 1])
+
+
+def test_two_examples_leave_no_choice():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Perceptron(rule="pa1", C="auto").fit([[1.0], [2.0]], [0, 1])
+    assert set(model.C_scores_.values()) == {0.0} and model.C_ == min(model.C_scores_)
+
+
+@pytest.mark.parametrize("rule", ["pa", "pa1", "pa2"])
+def test_why_a_rule_that_only_comes_near_has_ended(rule, monkeypatch):
+    monkeypatch.setattr(training, "PASS_CAP", 40)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    with pytest.warns(ConvergenceWarning, match=f"rule='{rule}' need not bring every lead to 1"):
+        Perceptron(rule=rule, max_iter=None, random_state=0).fit(X, X[:, 0] > 0)

@@ -1,5 +1,6 @@
 """Promise 2: one by one = batches of any size = in memory, bit for bit, always; sparse = dense on integers."""
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -208,3 +209,16 @@ def test_the_average_of_a_stream_begins_with_it():
     model.partial_fit(X, y)
     assert model.ledger_.average_after == 80
     assert np.array_equal(model.ledger_.weights(np.vstack([X, X])).coef, model.coef_)
+
+
+@pytest.mark.parametrize("online", ONLINE)
+def test_a_stream_goes_on_from_a_model_that_was_mapped_from_a_file(online, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(3, size=40)
+    model = online(record=True, random_state=0).fit(X, y)
+    joblib.dump(model, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r")
+    for part in (slice(0, 1), slice(1, 40)):
+        model.partial_fit(X[part], y[part])
+        mapped.partial_fit(X[part], y[part])
+    assert np.array_equal(mapped.coef_, model.coef_) and np.array_equal(mapped.predict(X), model.predict(X))

@@ -245,3 +245,14 @@ def test_an_early_stop_is_told_as_it_was():
     assert json.loads(steps.to_json())["n_mistakes"] == len(steps.mistakes) == len(model.ledger_)
     assert f"After {model.ledger_.cut.pass_number} pass" in steps.explanation()
     assert "Training went back to here" in " ".join(steps.explanation().split())
+
+
+@pytest.mark.parametrize("rule", ["margin", "pa1", "arow", "arow-full"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_last_step_has_the_last_weights_whatever_the_rule(rule, form, classes):
+    X, y = form(IRIS.data), IRIS.target % classes
+    model = Perceptron(rule=rule, random_state=0, max_iter=2).fit(X, y)
+    steps = trace(model, X, y)
+    assert steps.model is model
+    assert np.array_equal(np.atleast_2d(steps.rows[-1]["w"]), np.column_stack([model.coef_, model.intercept_]))

@@ -207,7 +207,7 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
         why = "" if applying else _WHY_NOT_SEPARABLE[model.rule == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
-    if passes == 1 and not ovr and model.order != "random":
+    if passes == 1 and not ovr and model.order != "random" and ledger.start is None and model.C != "auto":
         risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
 
@@ -286,9 +286,7 @@ def _squared_losses(model: Any, X: Any) -> float:
     """Return Σℓ² of a PA or PA-II run from its ledger: a correction is ℓ/q or ℓ/(q + 1/2C), q = ‖x̃‖², jointly 2‖x̃‖²."""
     ledger: Ledger = model.ledger_
     rows, numbers = ledger.mistaken_rows(X)
-    source = rows.source[np.asarray(numbers, np.int64)]
-    squares = source.multiply(source).sum(axis=1) if rows.sparse else np.square(source, dtype=float).sum(axis=1)
-    norms = np.asarray(squares).reshape(-1) + model.fit_intercept
+    norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + model.fit_intercept
     correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
     slack = 0.5 / ledger.rule.C if model.rule == "pa2" else 0.0
     return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))

@@ -98,16 +98,14 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     return math.exp(best) / scale
 
 
-def cross_fitted_slope(learner: Any, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:
+def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:
     """Return the slope found on each example's scores by a learner trained on the other folds."""
     fold = _folds(codes, weight, seed)
     held = np.flatnonzero(fold >= 0)
     if not held.size:
         raise ValueError("calibrate needs held-out scores, and no class has two examples: give more, or X_val and y_val")
-    plain: dict[str, Any] = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
-    if learner.C == "auto":
-        plain["C"] = learner.C_
-    twin = clone(learner).set_params(random_state=seed, **plain)
+    plain = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
+    twin = clone(learner).set_params(C=C, random_state=seed, **plain)
     K = int(codes.max()) + 1
     scores = np.empty((rows.n, 1 if K == 2 else K))
     for k in np.unique(fold[held]).tolist():

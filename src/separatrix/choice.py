@@ -30,7 +30,7 @@ MOST_BYTES = 1 << 26
 
 
 class Choice(NamedTuple):
-    """The C that did best on held-out examples (the smallest of equals), and how each of the grid did."""
+    """The C that did best on held-out examples (of equals the one nearest to 1/‖x̃‖²), and how each of the grid did."""
 
     C: float
     accuracy: dict[float, float]
@@ -54,15 +54,14 @@ def choose(
         trained = _train(template, shown, grid, order, n_passes)
         right += [np.count_nonzero(decide(out.rows.scores(*weights, out.which)) == out.codes) for weights in trained]
         seen += len(out.codes)
-    accuracy = dict(zip(grid, (right / seen).tolist(), strict=True))
-    return Choice(grid[int(np.argmax(right))], accuracy)
+    accuracy = dict(zip(grid, (right / max(1, seen)).tolist(), strict=True))
+    best = max(range(len(grid)), key=lambda k: (right[k], -abs(POWERS[k])))
+    return Choice(grid[best], accuracy)
 
 
 def grid_for(rows: Rows, bias: bool) -> list[float]:
     """Return the C's worth trying: powers of four over the mean of ‖x̃‖² of 10,000 rows or fewer, to a power of two."""
-    some = rows.take(np.arange(0, rows.n, -(-rows.n // 10_000))).source
-    total = float(some.multiply(some).sum() if rows.sparse else np.square(some, dtype=np.float64).sum())
-    mean = total / some.shape[0] + bias or 1.0
+    mean = float(rows.take(np.arange(0, rows.n, -(-rows.n // 10_000))).squared_norms().mean()) + bias or 1.0
     return [4.0**k / 2.0 ** round(np.log2(mean)) for k in POWERS]
 
 

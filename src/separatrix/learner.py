@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    check_is_fitted,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from separatrix.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.inputs import HeldOut, example_weight, read_rows, schema_kept
@@ -28,6 +26,7 @@ from separatrix.weights import Weights, n_outputs
 
 if TYPE_CHECKING:
     from separatrix.bounds import Bounds
+    from separatrix.choice import Choice
 
 
 MOST_MATRIX_BYTES = 1 << 31
@@ -121,8 +120,8 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
             problem = Problem(rows, frozen(codes), frozen(weight))
             radius_squared = rows.survey(problem.weight, self._names())
             start, seed = self._start(classes, rows.d) if self.warm_start else None, self._seed()
-            C = self._choose(classes, problem, held_out, start, seed) if self.C == "auto" else self.C
-            run = self._new_run(classes, rows.d, C, start)
+            choice = self._choose(classes, problem, held_out, start, seed) if self.C == "auto" else None
+            run = self._new_run(classes, rows.d, self.C if choice is None else choice.C, start)
             run.radius_squared = radius_squared
             run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), seed
             run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
@@ -134,12 +133,21 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
         self._publish(run, outcome.mistakes_per_pass)
         self.converged_: bool = outcome.converged and run.ledger.cut is None
         self.cycle_: Cycle | None = outcome.cycle
-        found = {"validation_scores_": None if held_out is None else outcome.validation_scores, "slope_": slope}
+        self._tell(
+            validation_scores_=None if held_out is None else outcome.validation_scores,
+            slope_=slope,
+            C_=None if choice is None else choice.C,
+            C_scores_=None if choice is None else choice.accuracy,
+            _runs=None,
+        )
+        return self
+
+    def _tell(self, **found: Any) -> None:
+        """Set the attributes that a fit has found; one that is None is not there, not even from the fit before."""
         for name, value in found.items():
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
-        return self
 
     def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
         """Return the slope of the probabilities, found on the caller's held-out examples or by cross-fitting."""
@@ -147,7 +155,8 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
             return find_slope(self._held_out_scores(run, problem, held_out)(), held_out.codes, NO_WEIGHT)
         if run.ledger.start is not None:
             raise ValueError("after a warm start every example of X has been seen: calibrate needs X_val and y_val")
-        return cross_fitted_slope(self, problem.rows, problem.codes, self._weight(sample_weight, y, run.classes), run.seed)
+        weight = self._weight(sample_weight, y, run.classes)
+        return cross_fitted_slope(self, run.rule.C, problem.rows, problem.codes, weight, run.seed)
 
     def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> Outcome:
         run.last.lay(problem.rows.sparse)
@@ -207,22 +216,22 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
         """Tell scikit-learn whether there is anything to predict with."""
         return hasattr(self, "_run")
 
-    def _choose(self, classes: Array, problem: Problem, held_out: HeldOut | None, start: Weights | None, seed: int) -> float:
+    def _choose(
+        self, classes: Array, problem: Problem, held_out: HeldOut | None, start: Weights | None, seed: int
+    ) -> Choice:
         """Return the C of a grid that does best on held-out examples."""
         from separatrix.choice import choose
 
         self._check_choosable()
         template = self._new_run(classes, problem.rows.d, 1.0, start)
         template.seed = seed
-        choice = choose(
+        return choose(
             *(template, problem, held_out),
             order=self.order,
             max_iter=self.max_iter,
             fraction=self.validation_fraction,
             decide=partial(self._decide, n_classes=len(classes)),
         )
-        self.C_, self.C_scores_ = choice
-        return choice.C
 
     def _check_choosable(self) -> None:
         if self.rule not in WITH_C:

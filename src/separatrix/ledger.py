@@ -61,7 +61,9 @@ class Column:
 
     def append(self, values: Array) -> None:
         """Add values at the end, widening the type when one does not fit."""
-        if self._wider and values.size and int(values.max() if values.size > 1 else values[0]) > self._most:
+        if not values.size:
+            return
+        if self._wider and int(values.max() if values.size > 1 else values[0]) > self._most:
             self._array, self._wider = self._array.astype(self._wider), ""
         size = self._size + len(values)
         if size > len(self._array):

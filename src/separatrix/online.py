@@ -36,14 +36,14 @@ class OnlineLearner(LinearLearner):
             raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
         y = labels_of(X, y, type(self).__name__)
         rows = read_rows(self, X, reset=first)
+        weight = frozen(self._weight(sample_weight, y))
+        radius_squared = rows.survey(weight, self._names())
         declared = None if classes is None else declared_classes(classes)
         runs = self._begin(rows, y[:1].copy() if declared is None else declared) if first else self._side_by_side()
         strangers = newcomers(runs[0].classes, y)
         if declared is not None:
             encode_as(declared, y)
             strangers = [(0, label) for _, label in newcomers(runs[0].classes, declared)]
-        weight = frozen(self._weight(sample_weight, y))
-        radius_squared = rows.survey(weight, self._names())
         check_newcomers(runs[0], [label for _, label in strangers])
         try:
             for run in runs:
@@ -60,6 +60,7 @@ class OnlineLearner(LinearLearner):
             self._publish(best, best.per_pass)
             self.converged_ = False
             self.cycle_ = None
+            self._tell(slope_=None)
         return self
 
     def to_river(self) -> Any:

@@ -33,6 +33,12 @@ def frozen(array: Array) -> Array:
     return view
 
 
+def writable(array: Array) -> Array:
+    """Return a plain array that can be written: a copy of one that was read from a file into which nobody may write."""
+    plain: Array = np.require(array, requirements=["W", "E"])
+    return plain
+
+
 NO_ORDER: Ints = frozen(np.empty(0, np.int64))
 NO_WEIGHT: Floats = frozen(np.empty(0))
 _NO_INDEX = frozen(np.empty(0, np.int32))
@@ -84,6 +90,11 @@ class Rows:
             return Rows(self.source[which])
         kept = self.source.dtype if self.source.dtype == np.float32 else np.float64
         return Rows(np.ascontiguousarray(self.source[which], dtype=kept))
+
+    def squared_norms(self) -> Floats:
+        """Return ‖x‖² of each row, in float64 whatever the type of X."""
+        X = self.source.astype(np.float64, copy=False)
+        return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1) if self.sparse else np.einsum("ij,ij->i", X, X)
 
     def blocks(self) -> Iterator[tuple[int, int, Rows, int]]:
         """Yield (begin, end, rows, where begin is in them) over all rows, in order."""

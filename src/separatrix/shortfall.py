@@ -34,6 +34,8 @@ class _Objective:
         self.codes, self.K, self.d = codes, n_classes if n_classes > 2 else 1, rows.d
         self.sign = np.where(codes == 1, 1.0, -1.0)
         self.radius, self.weight, self.each = radius, sqrt(passes), np.arange(rows.n)
+        if self.sparse:
+            self.X = self.X.astype(np.float64, copy=False)
         squares = self.X.multiply(self.X).mean(axis=0) if self.sparse else np.mean(np.square(self.X, dtype=float), axis=0)
         spread = np.sqrt(np.asarray(squares, dtype=float).reshape(-1))
         spread[spread == 0.0] = 1.0

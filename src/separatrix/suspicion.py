@@ -100,7 +100,7 @@ def _standard(values: Floats) -> Floats:
 def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tuple[Floats, Array]:
     """Return the mean normalised lead of each example's class under learners that did not see it, and the best class."""
     rng = np.random.default_rng(seed)
-    norms = _norms(rows)
+    norms = np.sqrt(rows.squared_norms() + 1.0)
     total = np.zeros((rows.n, n_classes))
     counted = np.zeros(rows.n)
     for repeat in range(_REPEATS):
@@ -124,12 +124,6 @@ def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tu
     rival = np.argmax(scores, axis=1)
     lead = own - scores[every, rival]
     return lead, np.where(lead < 0, rival, codes)
-
-
-def _norms(rows: Rows) -> Floats:
-    X = rows.source
-    squares = X.multiply(X).sum(axis=1) if rows.sparse else np.einsum("ij,ij->i", X.astype(float), X.astype(float))
-    return np.asarray(np.sqrt(np.asarray(squares, float).reshape(-1) + 1.0))
 
 
 def _repeated_mistakes(rows: Rows, codes: Codes, seed: int) -> Floats:

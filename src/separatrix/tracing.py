@@ -24,7 +24,7 @@ from separatrix.learner import LinearLearner
 from separatrix.orders import visits
 from separatrix.rows import Ints, Rows, as_rows
 from separatrix.separators import Separator, best_separator, flattened
-from separatrix.weights import Flat, Weights
+from separatrix.weights import Weights
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -297,7 +297,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
     ledger = model.ledger_
     numbers = {int(step): m for m, step in enumerate(ledger.step)}
     codes = encode_as(model.classes_, labels)
-    state = Flat(len(model._run.last.weights().coef), examples.d, examples.sparse, ledger.start)
+    state = ledger.state(examples.sparse, ledger.start)
     names = model.classes_.tolist()
     step, steps_up, squares = 0, 0.0, 0.0
     for number, order in _order(model, examples):

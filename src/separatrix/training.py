@@ -14,7 +14,7 @@ from separatrix.kernels import passes
 from separatrix.labels import Codes, with_newcomer
 from separatrix.ledger import NEVER, Ledger
 from separatrix.orders import Visits, visits
-from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen, writable
 from separatrix.rules import MARGIN, PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS, Rule, tie_code
 from separatrix.weights import Flat, Weights, averaged
 
@@ -34,6 +34,8 @@ WHY_IT_ENDED = {
     "training ended after {:,} passes. certify(X, y) shows why.",
     "separable": "the data are proven separable, but {:,} passes were not enough: the margin is so small that the theorem "
     "allows more mistakes than can be waited for. Scale the features, or use MaxMarginClassifier(C=None).",
+    "approached": "the data are proven separable, but {:,} passes were not enough: rule={!r} need not bring "
+    "every lead to 1 in finitely many corrections. Set max_iter, or use MaxMarginClassifier(C=None).",
     "cycle": "the weights at the start of pass {1:,} come back, with a period of {2:,}: no pass would ever be without a "
     "mistake, so training ended after {0:,}.",
     "undecided": "{:,} passes did not separate the data, and nothing could be proven about them in that time. Either no "
@@ -246,12 +248,15 @@ class Run:
             here = problem if at == begin else problem.taken(np.arange(begin, end))
             total += passes.count_mistakes(
                 *(rows.parts, rows.d, here.codes, here.weight, at, at + end - begin),
-                *(flat.W, flat.b, np.empty(flat.K), joint, tie, *rule),
+                *(flat.W, flat.b, np.empty(flat.K), self.bias, joint, tie, *rule),
             )
         return total
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_out": ()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, tally=writable(state["tally"]))
 
 
 class CycleFinder:
@@ -324,8 +329,8 @@ def train(
 ) -> Outcome:
     """Make passes until one is clean, a cycle is found, or `max_iter`.
 
-    With `early_stopping`, also until the held-out accuracy has not risen for `patience` passes; with `tol`, and nothing held
-    out, until the mean loss of a pass has not fallen by `tol` below its best for so many.
+    With `early_stopping`, also until the held-out accuracy has not risen for `patience` passes; else, with `tol`, until the
+    mean loss of a pass has not fallen by `tol` below its best for so many.
     With `max_iter=None`, `verdict(seconds)` is asked as the passes double: on separable data a clean pass must come, so it
     is waited for longer; on other data nothing is waited for.
     """
@@ -368,7 +373,7 @@ def train(
                     progress(per_pass[-1], scores[-1])
                     break
         progress(per_pass[-1], scores[-1] if scores else None)
-        if tol is not None and held_out_score is None:
+        if tol is not None and not early_stopping:
             loss = (run.tally[1] - loss) / max(1, ledger.steps - steps)
             stalled = stalled + 1 if loss > least - tol else 0
             least = min(least, loss)
@@ -382,6 +387,9 @@ def train(
         raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
     if max_iter is None and not converged:
         ended = "cycle" if cycle is not None else proven
+        if ended == "separable" and run.rule.code > MARGIN:
+            ended = "approached"
         if ended in ("cycle", "inseparable", "touching") or len(per_pass) == limit:
-            warnings.warn(WHY_IT_ENDED[ended].format(len(per_pass), *(cycle or ())), ConvergenceWarning, stacklevel=4)
+            told = WHY_IT_ENDED[ended].format(len(per_pass), *(cycle or (run.rule.name,)))
+            warnings.warn(told, ConvergenceWarning, stacklevel=4)
     return Outcome(per_pass, converged, cycle, scores)

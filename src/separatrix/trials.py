@@ -113,6 +113,8 @@ def _splits(codes: Codes, counts: Ints, classes: Array, folds: int, seed: int) -
     """Return the training and test rows of each fold, and what has to be said about them."""
     fewest = int(counts.min())
     notes = []
+    if counts.max() == 1:
+        raise ValueError("no class has two examples: what is learned from one cannot be tested on another")
     if fewest < folds:
         rare = classes[int(counts.argmin())]
         members = "1 example" if fewest == 1 else f"{fewest} examples"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.rows import Array, Floats
+from separatrix.rows import Array, Floats, writable
 
 
 class Weights(NamedTuple):
@@ -114,6 +114,9 @@ class Flat:
             fresh = [np.ones(self.d) if self.spread == "diagonal" else np.eye(self.d + 1), 1.0]
             pairs = [(np.repeat(V, 2, axis=0) if n_classes == 2 else V, one) for V, one in zip(spread, fresh, strict=True)]
             self.load_spread([np.insert(V, place, one, axis=0) for V, one in pairs])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, **{name: writable(state[name]) for name in ("W", "b", "V", "vb", "g")})
 
     def __eq__(self, other: object) -> bool:
         """Tell whether the weights are the same, bit for bit up to the sign of zero."""

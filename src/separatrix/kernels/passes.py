@@ -20,7 +20,6 @@ from separatrix.kernels.rows import ONE, ZERO, correct, dot, fetch, norm2, score
 from separatrix.rules import AROW, MARGIN, PA, PA1, PERCEPTRON, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
 
 NOBODY = -1
-NOWHERE = np.empty(0)
 
 
 @part
@@ -220,7 +219,7 @@ def present(
 
 
 @kernel
-def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie, rule, margin):
+def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, bias, joint, tie, rule, margin):
     """Return the weight of the examples begin…end that are mistakes to the rule under W, b, correcting nothing.
 
     With `joint`, an example is wrong when another class beats its own; without, when any of the K outputs errs on it.
@@ -235,7 +234,8 @@ def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, joint, tie,
         score(data, indices, indptr, i, d, W, b, K, scores)
         for k in range(ONE if joint else K):
             if wrong_pair(np.uint64(codes[i]), k, scores, ZERO, K, joint, tie, rule, margin)[0]:
-                total += c
+                if rule < PA or norm2(data, indices, indptr, i, d, bias) > 0.0:
+                    total += c
                 break
     return total
 
