@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.ledger import Column, Cut, Ledger
+from separatrix.growing import Column
+from separatrix.ledger import Cut, Ledger
 from separatrix.packing import MOST, ModelFileError, Parcel, flag, number, whole, word
 from separatrix.rows import Rows, Store
 from separatrix.rules import RULES, TIES, Rule

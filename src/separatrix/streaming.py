@@ -102,8 +102,7 @@ def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Bloc
         if held_out is not None and len(held_out):
             examples = held_out.read(0)
             out = HeldOut(examples.rows, NO_ORDER, examples.codes)
-        C = learner._choose(classes, weighted(learner, classes, blocks.read(0), blocks), out, None, seed)
-        told = learner.C_scores_
+        C, told = learner._choose(classes, weighted(learner, classes, blocks.read(0), blocks), out, None, seed)
     run = learner._new_run(classes, blocks.d, C)
     run.seed = seed
     run.ledger.limit = LEDGER_BYTES // 32
