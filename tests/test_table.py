@@ -243,6 +243,13 @@ def test_frequent_values_have_bins_of_their_own():
     assert {"hours > 39", "hours > 40"} <= set(features.get_feature_names_out())
 
 
+def test_many_columns_of_numbers_have_fewer_bins():
+    rng = np.random.default_rng(0)
+    for columns, bins in ((10, 32), (128, 16), (1000, 4)):
+        table = {f"x{j}": 1.0 + rng.random(300) for j in range(columns)}
+        assert TableFeatures().fit(table).n_features_out_ == columns * (bins - 1)
+
+
 def test_the_sample_is_uniform_and_bounded():
     column = numerals.NumberColumn("x", "bins", 10, True, sample=1000)
     x = np.arange(1.0, 50_001.0)
