@@ -130,6 +130,7 @@ def test_every_holder_of_a_table_gives_the_same(numbers):
         pd.DataFrame(MIXED).astype({"member": "boolean", "age": "Float64", "job": "string"}),
         pd.DataFrame(MIXED).astype({"job": object, "remark": object}),
         pl.DataFrame(MIXED),
+        pd.DataFrame(MIXED).astype({"gain": pd.SparseDtype(float, 0.0)}),
         MIXED,
         pa.table(MIXED).cast(pa.schema([*pa.table(MIXED).schema][:4]).append(pa.field("remark", pa.large_string()))),
         TableBatch(pa.RecordBatch.from_pydict(MIXED), Origin("people.csv", 2)),
@@ -428,6 +429,19 @@ def test_the_state_is_json_and_plain_arrays_and_copies_are_equal():
         assert other.describe() == features.describe()
     used = np.unique(X.indices)
     assert [again.names_of(j) for j in used] == [features.names_of(j) for j in used]
+
+
+def test_a_broken_state_is_refused():
+    state, arrays = TableFeatures().fit({"x": [1.0, 2.0, 3.0], "c": ["a", "b", "a"]}).get_state()
+    broken = [
+        (state, arrays | {"0.thresholds": arrays["0.thresholds"][:0].astype(np.float32)}),
+        (state, {key: array for key, array in arrays.items() if key != "1.bytes"}),
+        (state, arrays | {"1.lengths": arrays["1.lengths"] + np.uint32(1)}),
+        (state, arrays | {"0.thresholds": arrays["0.thresholds"][:0]}),
+    ]
+    for some, more in broken:
+        with pytest.raises(ValueError, match="the state is broken"):
+            TableFeatures.from_state(some, more)
 
 
 def test_single_precision():

@@ -185,6 +185,10 @@ class NumberColumn:
         self.shift, self.scale, self.n_above = float(state["shift"]), float(state["scale"]), int(state["n_above"])
         self.n, self.n_missing, self.n_zeros = int(state["n"]), int(state["n_missing"]), int(state["n_zeros"])
         self.thresholds = kept(arrays, "thresholds", np.float64, (-1,))
+        if not 0 <= self.n_above <= len(self.thresholds):
+            raise ValueError(
+                f"the state is broken: column {self.name!r} has {len(self.thresholds)} thresholds, {self.n_above} above 0"
+            )
 
 
 def spell(x: float) -> str:
