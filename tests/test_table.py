@@ -130,6 +130,7 @@ def test_every_holder_of_a_table_gives_the_same(numbers):
         pd.DataFrame(MIXED).astype({"member": "boolean", "age": "Float64", "job": "string"}),
         pd.DataFrame(MIXED).astype({"job": object, "remark": object}),
         pl.DataFrame(MIXED),
+        pd.DataFrame(MIXED).astype({"gain": pd.SparseDtype(float, 0.0)}),
         MIXED,
         pa.table(MIXED).cast(pa.schema([*pa.table(MIXED).schema][:4]).append(pa.field("remark", pa.large_string()))),
         TableBatch(pa.RecordBatch.from_pydict(MIXED), Origin("people.csv", 2)),
@@ -241,6 +242,13 @@ def test_frequent_values_have_bins_of_their_own():
     x = np.concatenate([np.full(500, 40.0), np.arange(1, 101, dtype=float)])
     features = TableFeatures(n_bins=4).fit({"hours": x})
     assert {"hours > 39", "hours > 40"} <= set(features.get_feature_names_out())
+
+
+def test_many_columns_of_numbers_have_fewer_bins():
+    rng = np.random.default_rng(0)
+    for columns, bins in ((10, 32), (128, 16), (1000, 4)):
+        table = {f"x{j}": 1.0 + rng.random(300) for j in range(columns)}
+        assert TableFeatures().fit(table).n_features_out_ == columns * (bins - 1)
 
 
 def test_the_sample_is_uniform_and_bounded():
@@ -421,6 +429,19 @@ def test_the_state_is_json_and_plain_arrays_and_copies_are_equal():
         assert other.describe() == features.describe()
     used = np.unique(X.indices)
     assert [again.names_of(j) for j in used] == [features.names_of(j) for j in used]
+
+
+def test_a_broken_state_is_refused():
+    state, arrays = TableFeatures().fit({"x": [1.0, 2.0, 3.0], "c": ["a", "b", "a"]}).get_state()
+    broken = [
+        (state, arrays | {"0.thresholds": arrays["0.thresholds"][:0].astype(np.float32)}),
+        (state, {key: array for key, array in arrays.items() if key != "1.bytes"}),
+        (state, arrays | {"1.lengths": arrays["1.lengths"] + np.uint32(1)}),
+        (state, arrays | {"0.thresholds": arrays["0.thresholds"][:0]}),
+    ]
+    for some, more in broken:
+        with pytest.raises(ValueError, match="the state is broken"):
+            TableFeatures.from_state(some, more)
 
 
 def test_single_precision():

@@ -123,6 +123,8 @@ def _packed(values: Any, name: str) -> Any:
     """Return a column of pandas or NumPy as an Arrow array."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "US":
         values = values.astype(object)
+    elif str(values.dtype).startswith("Sparse"):
+        values = values.to_numpy()
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

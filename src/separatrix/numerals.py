@@ -76,7 +76,6 @@ class NumberColumn:
         self.name, self.numbers, self.n_bins, self.thermometer = name, numbers, n_bins, thermometer
         self.n = self.n_missing = self.n_zeros = 0
         self.mean = self.squares = self.largest = 0.0
-        self.signs = [False, False]
         self.sample = Sample(sample)
         self.shift, self.scale = 0.0, 1.0
         self.thresholds: Floats = np.empty(0)
@@ -91,24 +90,22 @@ class NumberColumn:
         self.n_missing += missing
         if not len(values):
             return
-        self._survey(values)
+        nonzero = np.flatnonzero(values)
+        self.n_zeros += len(values) - len(nonzero)
         if self.numbers == "bins":
-            nonzero = values != 0.0
-            self.n_zeros += len(values) - int(nonzero.sum())
+            self.n += len(values)
             self.sample.offer(keys[nonzero], values[nonzero])
         else:
-            self.n_zeros += int((values == 0.0).sum())
+            self._survey(values)
 
     def _survey(self, values: Floats) -> None:
-        """Bring size, mean and squared deviations up to date, block by block."""
+        """Bring number, mean, squared deviations and largest size up to date, block by block."""
         n, mean = len(values), float(values.mean())
         total, apart = self.n + n, mean - self.mean
         self.squares += float(((values - mean) ** 2).sum()) + apart * apart * (self.n * n / total)
         self.mean += apart * (n / total)
         self.n = total
-        least, most = float(values.min()), float(values.max())
-        self.largest = max(self.largest, -least, most)
-        self.signs = [self.signs[0] or most > 0.0, self.signs[1] or least < 0.0]
+        self.largest = max(self.largest, -float(values.min()), float(values.max()))
 
     def settle(self) -> None:
         """Fix the features: what was sampled is no longer needed."""
@@ -188,6 +185,10 @@ class NumberColumn:
         self.shift, self.scale, self.n_above = float(state["shift"]), float(state["scale"]), int(state["n_above"])
         self.n, self.n_missing, self.n_zeros = int(state["n"]), int(state["n_missing"]), int(state["n_zeros"])
         self.thresholds = kept(arrays, "thresholds", np.float64, (-1,))
+        if not 0 <= self.n_above <= len(self.thresholds):
+            raise ValueError(
+                f"the state is broken: column {self.name!r} has {len(self.thresholds)} thresholds, {self.n_above} above 0"
+            )
 
 
 def spell(x: float) -> str:

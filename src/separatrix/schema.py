@@ -20,6 +20,8 @@ from separatrix.rows import Array, frozen
 from separatrix.text import TextFeatures
 
 LAID_OUT = 1 << 20
+BINS, FEWEST_BINS, ALL_BINS = 32, 4, 2048
+"""How many bins a column of numbers has unless asked: 32, or, where that is more than 2,048 in all, fewer, down to 4."""
 TEXT_WIDTH = 1 << 20
 
 
@@ -77,7 +79,7 @@ class Settings(NamedTuple):
 
     roles: Mapping[str, str]
     numbers: str
-    n_bins: int
+    n_bins: int | None
     thermometer: bool
     most: int
     n_hashed: int
@@ -206,16 +208,17 @@ class Schema:
         """Make a part for each column that is used: those of text come last."""
         used = [(name, role.role) for name, role in self.roles.items() if role.role != DROP]
         n_numbers, n_texts = (sum(role == which for _, role in used) for which in ("number", "text"))
-        sample = min(SAMPLE, max(1024, SAMPLES // max(1, n_numbers)))
         for name, role in sorted(used, key=lambda pair: pair[1] == "text"):
-            self.parts[name] = self._part(name, role, sample, n_texts)
+            self.parts[name] = self._part(name, role, n_numbers, n_texts)
         if len(used) == 1 and n_texts:
             self.parts[used[0][0]].alone = True  # type: ignore[union-attr]
 
-    def _part(self, name: str, role: str, sample: int, n_texts: int) -> Part:
+    def _part(self, name: str, role: str, n_numbers: int, n_texts: int) -> Part:
         how = self.settings
         if role == "number":
-            return NumberColumn(name, how.numbers, how.n_bins, how.thermometer, sample)
+            sample = min(SAMPLE, max(1024, SAMPLES // n_numbers))
+            n_bins = how.n_bins or max(FEWEST_BINS, min(BINS, ALL_BINS // n_numbers))
+            return NumberColumn(name, how.numbers, n_bins, how.thermometer, sample)
         if role == "category":
             return CategoryColumn(name, how.most, how.n_hashed)
         if role == "boolean":
@@ -271,7 +274,7 @@ class Schema:
         bases, width = self.bases, sum(part.width for part in parts)
         rows = max(1, min(n, LAID_OUT // len(parts)))
         ptr = np.zeros(n + 1, np.int64)
-        indices, data = [np.empty(0, np.int32)], [np.empty(0, dtype)]
+        indices, data = [], []
         for begin in range(0, n, rows):
             size = min(rows, n - begin)
             start, count = (np.zeros((len(parts), size), np.int32) for _ in range(2))
@@ -287,12 +290,16 @@ class Schema:
             flat = (frozen(array.reshape(-1)) for array in (start, count, value))
             kernels.lay_out(*flat, frozen(one), len(parts), indices[-1], data[-1], ends)
             ptr[begin + 1 : begin + size + 1] = ptr[begin] + ends[1:]
-        return _matrix(np.concatenate(data), np.concatenate(indices), ptr, width)
+        return _matrix(_joined(data, dtype), _joined(indices, np.int32), ptr, width)
 
 
 def _whole(column: Any) -> Any:
     """Return a column of a block as one array."""
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _joined(arrays: list[Array], dtype: Any) -> Array:
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, dtype), *arrays])
 
 
 def _matrix(data: Array, indices: Array, ptr: Array, width: int) -> sp.csr_matrix:

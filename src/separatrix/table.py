@@ -30,7 +30,8 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     roles : of columns by name: "number", "category", "boolean", "text" or "drop"
     numbers : "bins": quantile bins of the values that are not 0, which is a bin of its own; "standard": mean 0 (unless most
         values are 0) and deviation 1; "max-abs": divided by the largest size; "none": as they are
-    n_bins : about how many bins; a value as frequent as a bin has one to itself
+    n_bins : about how many bins; a value as frequent as a bin has one to itself. "auto": 32, and fewer, down to 4, where
+        there are more than 64 columns of numbers
     code : of bins. "thermometer": a feature for each threshold, "age > 37", and 1 for all that are exceeded; "one-hot": a
         feature for each bin
     max_categories : how many categories of a column get a feature each, the first come first; later ones share hashed ones
@@ -59,7 +60,7 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "roles": [dict, None],
         "numbers": [StrOptions({"none", "standard", "max-abs", "bins"})],
-        "n_bins": [Interval(Integral, 2, 1 << 16, closed="both")],
+        "n_bins": [Interval(Integral, 2, 1 << 16, closed="both"), StrOptions({"auto"})],
         "code": [StrOptions({"thermometer", "one-hot"})],
         "max_categories": [Interval(Integral, 1, 1 << 30, closed="both")],
         "n_hashed": [Interval(Integral, 1, 1 << 30, closed="both")],
@@ -72,7 +73,7 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         *,
         roles: dict[str, str] | None = None,
         numbers: str = "bins",
-        n_bins: int = 32,
+        n_bins: int | str = "auto",
         code: str = "thermometer",
         max_categories: int = 10_000,
         n_hashed: int = 2**12,
@@ -124,7 +125,8 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         self._validate_params()
         thermometer = self.code == "thermometer"
         roles = {str(name): role for name, role in (self.roles or {}).items()}
-        how = (self.numbers, int(self.n_bins), thermometer, int(self.max_categories), int(self.n_hashed))
+        n_bins = None if self.n_bins == "auto" else int(self.n_bins)
+        how = (self.numbers, n_bins, thermometer, int(self.max_categories), int(self.n_hashed))
         return Schema(Settings(roles, *how, self.text))
 
     def _publish(self, schema: Schema) -> Self:
