@@ -171,7 +171,7 @@ def load(path: str | os.PathLike[str]) -> Model:
         raise
     except ModelFileError as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
-    except (Exception, RecursionError) as error:
+    except Exception as error:
         why = str(error).split("\n")[0][:200] or type(error).__name__
         raise ModelFileError(f"{os.fspath(path)} is broken or was tampered with: {why}") from error
 
