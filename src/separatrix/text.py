@@ -311,8 +311,8 @@ class TextFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         learned = features._begin()
         learned.restore(arrays)
         learned.n_texts = int(state["n_texts"])
-        if not max(0, int(np.max(learned.df, initial=0))) <= learned.n_texts < 1 << 62:
-            raise ValueError(f"n_texts is {learned.n_texts}, and a column occurs in more")
+        if np.min(learned.df, initial=0) < 0 or not int(np.max(learned.df, initial=0)) <= learned.n_texts < 1 << 62:
+            raise ValueError(f"n_texts is {learned.n_texts}, and a column occurs in more of them, or in fewer than none")
         return features._publish(learned)
 
     def __sklearn_tags__(self) -> Any:
