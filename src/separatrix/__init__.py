@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
+    from separatrix.kernel import KernelPerceptron as KernelPerceptron
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import Perceptron as Perceptron
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
+    "KernelPerceptron": "kernel",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
     "Perceptron": "linear",
@@ -40,6 +42,7 @@ _HOMES = {
 __all__ = [
     "AveragedPerceptron",
     "Certificate",
+    "KernelPerceptron",
     "Ledger",
     "MaxMarginClassifier",
     "Perceptron",

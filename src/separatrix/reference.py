@@ -212,3 +212,29 @@ def pocket(run: Run, X: Array, y: Sequence[int], steps_per_pass: int, tried: int
             if mistakes < fewest:
                 best, fewest = w, mistakes
     return best
+
+
+# The kernel perceptron (Aizerman, Braverman and Rozonoer 1964; Freund and Schapire 1999).
+
+
+def kernel_perceptron(
+    G: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake", weight: Any = None
+) -> Run:
+    """The same in the space of a kernel: w = Σ αᵢφ(xᵢ) is never built, and the score is ⟨w,φ(x)⟩ = Σ αᵢk(xᵢ,x).
+
+    G holds k(xᵢ,xⱼ); the weights of the run are the α, so that what follows from a run does so with k(·,x) in place of x.
+    Two classes: y = ±1 and one α; K classes: y = 0…K−1 and an α for each.
+    """
+    run = Run([np.zeros(len(G)) if n_classes == 2 else np.zeros((n_classes, len(G)))])
+    for step, i in enumerate((i for i in order if weight is None or weight[i] != 0), start=1):
+        c = 1.0 if weight is None else weight[i]
+        alpha, s = run.last.copy(), run.last @ G[i]
+        if n_classes == 2 and is_mistake(y[i], float(s), tie):
+            alpha[i] += c * y[i]
+            run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, float(s)))
+        elif n_classes > 2 and (r := rival(y[i], s, tie)) != y[i]:
+            alpha[y[i], i] += c
+            alpha[r, i] -= c
+            run.mistakes.append(Mistake(step, i, int(y[i]), r, c, float(s[y[i]] - s[r])))
+        run.weights.append(alpha if run.mistakes and run.mistakes[-1].step == step else run.last)
+    return run
