@@ -1,6 +1,8 @@
 """The kernel perceptron: the same mistakes as on the board, and four predictions from one training."""
 
+import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -439,6 +441,40 @@ EXPECTED["check_estimators_nan_inf"] = "it predicts on rows of another width tha
 @parametrize_with_checks([KernelPerceptron(kernel="precomputed", random_state=0)], expected_failed_checks=lambda _: EXPECTED)
 def test_scikit_learn_contract_of_a_precomputed_kernel(estimator, check):
     check(estimator)
+
+
+def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(monkeypatch):
+    X, y = DIGITS
+    model = KernelPerceptron(random_state=0, max_iter=1).fit(X[:300], y[:300])
+    before, calls, kernel = model.decision_function(X), [], dual.dual.present
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return kernel(*arguments)
+
+    monkeypatch.setattr(dual.dual, "present", interrupted)
+    before_test = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    finally:
+        signal.signal(signal.SIGINT, before_test)
+    assert len(calls) == 3
+    assert np.array_equal(model.decision_function(X), before)
+
+
+def test_the_number_of_threads_changes_nothing():
+    from threadpoolctl import threadpool_limits
+
+    X, y = np.vstack([DIGITS[0]] * 2) / 17, np.tile(DIGITS[1], 2)
+    scores = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            model = KernelPerceptron(random_state=0, max_iter=2, predict_with="voted").fit(X, y)
+            scores.append((list(model.ledger_), model.decision_function(X).tolist()))
+    assert scores[0] == scores[1]
 
 
 def test_progress_is_shown(capsys):

@@ -30,19 +30,17 @@ def _libraries() -> ThreadpoolController:
 
 
 @contextmanager
-def crew(worthwhile: bool) -> Iterator[Crew]:
-    """Yield a crew for the work inside; where it is not worth while, one that works alone."""
-    if not worthwhile:
-        yield alone
-        return
+def crew(large: bool) -> Iterator[Crew]:
+    """Yield a crew for the work inside; work that is not large is done alone, with a BLAS of one thread all the same."""
     hands = max((library.num_threads for library in _libraries().lib_controllers), default=1)
-    if hands == 1:
-        yield alone
-        return
-    with _libraries().limit(limits=1), ThreadPoolExecutor(hands) as pool:
+    with _libraries().limit(limits=1):
+        if not large or hands == 1:
+            yield alone
+            return
+        with ThreadPoolExecutor(hands) as pool:
 
-        def together(task: Callable[..., Any], parts: Iterable[Any]) -> None:
-            for done in [pool.submit(task, part) for part in parts]:
-                done.result()
+            def together(task: Callable[..., Any], parts: Iterable[Any]) -> None:
+                for done in [pool.submit(task, part) for part in parts]:
+                    done.result()
 
-        yield together
+            yield together

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.crew import Crew, alone, crew
+from separatrix.crew import Crew, alone
 from separatrix.dualledger import DualLedger
 from separatrix.gram import COLUMNS, Examples, Kernel, Side
 from separatrix.kernels import dual
@@ -106,7 +106,6 @@ class DualRun:
         n, K = problem.rows.n, ledger.n_outputs
         self.kernel, self.problem, self.ledger, self.joint = kernel, problem, ledger, joint
         self.seed, self.presented = seed, 0
-        self._large = n > BLOCK and kernel.function is None
         self._crew: Crew = alone
         self.examples = Examples(kernel, problem.rows)
         self.scores = np.zeros((n, K))
@@ -122,7 +121,7 @@ class DualRun:
         """Present examples in order, writing the ledger; return the number of mistakes."""
         before = len(self.ledger)
         self.presented += len(order)
-        with crew(self._large) as self._crew:
+        with self.kernel.crew(len(self._shown) > BLOCK) as self._crew:
             for begin in range(0, len(order), BLOCK):
                 block = order[begin : begin + BLOCK]
                 self._bring_up(self.examples.side(np.unique(block)))
@@ -133,7 +132,7 @@ class DualRun:
     def bring_up(self) -> None:
         """Let every example that is presented know of all corrections, those together that know of equally many."""
         shown = self._shown[np.argsort(self._known[self._shown], kind="stable")]
-        with crew(self._large) as self._crew:
+        with self.kernel.crew(len(self._shown) > BLOCK) as self._crew:
             for begin in range(0, len(shown), BLOCK):
                 self._bring_up(self.examples.side(np.sort(shown[begin : begin + BLOCK])))
 

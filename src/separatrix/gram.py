@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import safe_sparse_dot
 
+from separatrix.crew import Crew, alone, crew
 from separatrix.kernels import dual
 from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 
@@ -41,6 +43,10 @@ class Kernel:
     def dtype(self) -> Any:
         """The type of products between training rows."""
         return np.float64 if self.double or self.precomputed or self.function is not None else np.float32
+
+    def crew(self, large: bool) -> AbstractContextManager[Crew]:
+        """Return the hands for some work with this kernel; a function of the caller is left to its own threads."""
+        return crew(large) if self.function is None else nullcontext(alone)
 
     def products(self, left: Side, right: Side) -> Array:
         """Return ⟨x, z⟩ for the rows x of one side and z of the other, or the kernel values where they come ready."""

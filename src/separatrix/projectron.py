@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix.crew import crew
 from separatrix.dualledger import DualLedger, summed
 from separatrix.gram import Examples, Kernel, Side
 from separatrix.kernels import dual
@@ -92,7 +91,7 @@ class ProjectedRun:
             def fill(begin: int) -> None:
                 values[begin : begin + PART, :size] = self.kernel.values(side.part(begin, begin + PART), stored)
 
-            with crew(len(members) * size > WORTHWHILE and self.kernel.function is None) as share:
+            with self.kernel.crew(len(members) * size > WORTHWHILE) as share:
                 share(fill, range(0, len(members), PART))
         self.scores[members] = values[:, :size] @ self._last[:, :size].T
         return values

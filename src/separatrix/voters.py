@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from separatrix.crew import crew
 from separatrix.dualledger import NOT_KEPT, DualLedger, absorb, summed
 from separatrix.gram import Examples
 from separatrix.kernels import passes
@@ -86,7 +85,7 @@ class Voters:
             else:
                 np.matmul(values, coefficients, out=scores)
 
-        with crew(rows.n > at_once and self.kernel.function is None) as share:
+        with self.kernel.crew(rows.n > at_once) as share:
             share(score, range(0, rows.n, at_once))
         return out / self._steps if how in ("averaged", "voted") else out
 
