@@ -78,7 +78,7 @@ def with_third_class(problem):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kernel", INTEGER_KERNELS)
 @pytest.mark.parametrize("cache_mb", [0, 1e-4, 1])
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "+1", "-1"]),
@@ -118,7 +118,7 @@ def test_mistakes_and_predictions_are_those_of_the_reference(kernel, cache_mb, p
 
 
 @pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "-1"]),
@@ -131,7 +131,7 @@ def test_a_linear_kernel_is_the_perceptron(problem, tie, bias, order, multi_clas
     same = {"tie": tie, "order": order, "fit_intercept": bias, "multi_class": multi_class, "record": True}
     same |= {"max_iter": 4, "random_state": 3}
     one = Perceptron(**same).fit(X, y)
-    for form in (FORMS["dense64"], FORMS["dense32"], FORMS["integers"], FORMS["csr32"], FORMS["csc"]):
+    for form in (FORMS["dense32"], FORMS["integers"], FORMS["csc"]):
         other = KernelPerceptron(kernel="linear", predict_with="last", **same).fit(form(X), y)
         assert list(other.ledger_) == list(one.ledger_)
         assert (other.mistakes_per_pass_, other.converged_, other.n_seen_) == (
@@ -245,6 +245,21 @@ def test_a_fit_says_what_a_smaller_one_would_have():
     assert long.n_seen_ == long.after(long.n_seen_).n_seen_ == 500 * long.n_iter_
     with pytest.raises(ValueError, match="between 1 and"):
         long.after(0)
+
+
+def test_training_costs_examples_times_mistakes_however_many_passes_there_are():
+    X, y, asked = DIGITS[0] / 16, DIGITS[1], []
+
+    def counted(A, B):
+        asked.append(len(A) * len(B))
+        return (1 + A @ B.T) ** 3
+
+    model = KernelPerceptron(kernel=counted, cache_mb=0, max_iter=50, random_state=0).fit(X, y)
+    assert model.converged_
+    short_blocks = -(-len(X) // dual.SHORT_BLOCK)
+    among_themselves = sum(min(m, short_blocks) for m in model.mistakes_per_pass_) * dual.SHORT_BLOCK**2
+    assert sum(asked) <= len(X) * model.n_mistakes_ + among_themselves
+    assert sum(asked) < model.n_iter_ * len(X) * len(model.support_) / 3
 
 
 class TestBudget:
