@@ -28,19 +28,31 @@ FASTER = 10
 CONSOLE = Console(width=118)
 
 
+class Timed(NamedTuple):
+    """Seconds of one fit: on the clock, and of all its threads together, which a busy machine does not change."""
+
+    wall: float
+    cpu: float
+
+
 class Trained(NamedTuple):
     degree: int
     model: KernelPerceptron
-    seconds: float
+    time: Timed
     errors: dict[tuple[str, float], float]
 
 
 class Race(NamedTuple):
     degree: int
-    ours: float
-    theirs: float
+    constant: int
+    ours: Timed
+    theirs: Timed
     our_error: float
     their_error: float
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        return self.theirs.wall / self.ours.wall, self.theirs.cpu / self.ours.cpu
 
 
 def learner(degree: int, passes: int) -> KernelPerceptron:
@@ -49,10 +61,10 @@ def learner(degree: int, passes: int) -> KernelPerceptron:
     )
 
 
-def timed(model: Any, X: Any, y: Any) -> float:
-    begin = time.perf_counter()
+def timed(model: Any, X: Any, y: Any) -> Timed:
+    wall, cpu = time.perf_counter(), time.process_time()
     model.fit(X, y)
-    return time.perf_counter() - begin
+    return Timed(time.perf_counter() - wall, time.process_time() - cpu)
 
 
 def error(model: Any, X: Any, y: Any) -> float:
@@ -64,21 +76,24 @@ def trained(degrees: list[int]) -> Iterator[Trained]:
     learner(2, 1).fit(X[:2000], y[:2000])
     for degree in degrees:
         model, errors = learner(degree, max(PASSES)), {}
-        seconds = timed(model, X, y)
+        took = timed(model, X, y)
         for passes in PASSES:
             then = model.after(min(round(passes * len(X)), model.n_seen_))
             for how in PREDICTIONS:
                 errors[how, passes] = error(then.set_params(predict_with=how), X_test, y_test)
-        yield Trained(degree, model, seconds, errors)
+        yield Trained(degree, model, took, errors)
 
 
 def races(degrees: list[int]) -> Iterator[Race]:
     X, y, X_test, y_test = datasets.mnist()
     learner(2, 1).fit(X[:2000], y[:2000])
     for degree in degrees:
-        ours, theirs = learner(degree, 4), SVC(kernel="poly", degree=degree, gamma="scale")
-        mine, other = timed(ours, X, y), timed(theirs, X, y)
-        yield Race(degree, mine, other, error(ours, X_test, y_test), error(theirs, X_test, y_test))
+        ours = learner(degree, 4)
+        mine = timed(ours, X, y)
+        for constant in (0, 1):
+            theirs = SVC(kernel="poly", degree=degree, gamma="scale", coef0=constant)
+            other = timed(theirs, X, y)
+            yield Race(degree, constant, mine, other, error(ours, X_test, y_test), error(theirs, X_test, y_test))
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
@@ -97,12 +112,12 @@ def errors(results: list[Trained]) -> str:
 
 def sizes(results: list[Trained]) -> str:
     rows = []
-    for degree, model, seconds, _ in results:
+    for degree, model, took, _ in results:
         mistakes = [f"{sum(model.mistakes_per_pass_[:passes]):,}" for passes in PASSES[1:]]
         passes = f"{model.n_iter_}" + (", the last one clean" if model.converged_ else "")
-        rows.append([f"{degree}", *mistakes, f"{len(model.support_):,}", passes, f"{seconds:.0f} s"])
+        rows.append([f"{degree}", *mistakes, f"{len(model.support_):,}", passes, f"{took.wall:.0f} s", f"{took.cpu:.0f} s"])
     counts = [f"mistakes in {passes}" for passes in PASSES[1:]]
-    return table(["degree", *counts, "examples mistaken", "passes", "training"], rows)
+    return table(["degree", *counts, "examples mistaken", "passes", "clock", "all threads"], rows)
 
 
 def floors(results: list[Trained], raced: list[Race]) -> str:
@@ -123,18 +138,34 @@ def floors(results: list[Trained], raced: list[Race]) -> str:
         [f"best test error ≤ {BEST} %", f"{best:.2f} %: degree {degree}, {how}, {passes:g} passes", mark(best <= BEST)],
     ]
     for race in raced:
-        ratio = race.theirs / race.ours
-        name = f'4 passes of degree {race.degree} ≥ {FASTER}× faster than `SVC(kernel="poly", gamma="scale")`'
-        rows.append([name, f"{ratio:.0f}×", mark(ratio >= FASTER)])
+        if race.constant == 0:
+            name = f'4 passes of degree {race.degree} ≥ {FASTER}× faster than `SVC(kernel="poly", gamma="scale")`'
+            clock, threads = race.ratios
+            rows.append([name, f"{clock:.0f}×; by all threads' time {threads:.0f}×", mark(min(race.ratios) >= FASTER)])
     return table(["floor", "measured", "kept"], rows)
 
 
 def side_by_side(raced: list[Race]) -> str:
     rows = [
-        [f"{r.degree}", f"{r.ours:.1f} s", f"{r.our_error:.2f} %", f"{r.theirs:.1f} s", f"{r.their_error:.2f} %"]
+        [f"{r.degree}", f"{r.constant}", *both(r.ours), f"{r.our_error:.2f} %", *both(r.theirs), f"{r.their_error:.2f} %"]
+        + [f"{ratio:.0f}×" for ratio in r.ratios]
         for r in raced
     ]
-    return table(["degree", "4 passes", "averaged error", "SVC", "error"], rows)
+    header = [
+        "degree",
+        "SVC's coef0",
+        "4 passes: clock",
+        "all threads",
+        "averaged error",
+        "SVC: clock",
+        "all threads",
+        "error",
+    ]
+    return table([*header, "ratio: clock", "all threads"], rows)
+
+
+def both(time: Timed) -> list[str]:
+    return [f"{time.wall:.1f} s", f"{time.cpu:.1f} s"]
 
 
 def page(results: list[Trained], raced: list[Race]) -> str:
@@ -151,8 +182,8 @@ examples. Each degree was trained once; all its cells follow from the ledger of 
 ## What it took
 
 {sizes(results)}
-{os.cpu_count()} cores; NumPy {np.__version__}, scikit-learn {sklearn.__version__}. Times are of one run and say little by
-themselves; ratios are measured side by side.
+{os.cpu_count()} cores; NumPy {np.__version__}, scikit-learn {sklearn.__version__}. Times are of one run, on the
+clock and of all threads together; on a busy machine the second is the one to trust.
 
 """
     if raced:
