@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from separatrix.certificate import certify as certify
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
+    from separatrix.kernel import KernelPerceptron as KernelPerceptron
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import PassiveAggressive as PassiveAggressive
@@ -28,6 +29,7 @@ _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
     "FisherDiscriminant": "fisher",
+    "KernelPerceptron": "kernel",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
     "PassiveAggressive": "linear",
@@ -47,6 +49,7 @@ __all__ = [
     "AveragedPerceptron",
     "Certificate",
     "FisherDiscriminant",
+    "KernelPerceptron",
     "Ledger",
     "MaxMarginClassifier",
     "PassiveAggressive",

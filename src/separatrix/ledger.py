@@ -199,7 +199,14 @@ class Ledger:
         self.pass_starts.append((self.steps, len(self)))
 
     def append(
-        self, step: Array, example: Array, up: Array, down: Array, correction: Array, shrink: Array, score: Array
+        self,
+        step: Array,
+        example: Array,
+        up: Array,
+        down: Array,
+        correction: Array,
+        score: Array,
+        shrink: Array = NO_WEIGHT,
     ) -> None:
         """Add mistakes."""
         if not self.correction.size and np.any(correction != 1.0):
