@@ -5,6 +5,7 @@ import inspect
 from sklearn.base import BaseEstimator
 
 import separatrix
+from separatrix.classifier import ErrorDrivenClassifier
 from separatrix.learner import LinearLearner
 
 ESTIMATORS = [
@@ -18,8 +19,15 @@ LEARNERS = [
 ]
 ONLINE = [estimator for estimator in LEARNERS if hasattr(estimator, "partial_fit")]
 
+ERROR_DRIVEN = [estimator for estimator in ESTIMATORS if issubclass(estimator, ErrorDrivenClassifier)]
+
 
 def seeded(estimator, seed=0, **parameters):
     """An estimator whose chance is fixed, where it has any."""
     made = estimator(**parameters)
     return made.set_params(random_state=seed) if "random_state" in made.get_params() else made
+
+
+def weights_of(fitted):
+    """What a fit found: its weights or, in the space of a kernel, the coefficients of the mistakes."""
+    return fitted.coef_ if hasattr(fitted, "coef_") else fitted.dual_coef_

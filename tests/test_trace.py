@@ -151,7 +151,7 @@ def test_the_proof_does_not_speak_of_a_warm_start():
 
 
 def test_what_cannot_be_traced_is_refused():
-    with pytest.raises(TypeError, match="MaxMarginClassifier does not"):
+    with pytest.raises(TypeError, match="MaxMarginClassifier is not one of them"):
         trace(MaxMarginClassifier(), IRIS.data, IRIS.target)
     with pytest.raises(ValueError, match="one-vs-rest is K runs at once"):
         trace(Perceptron(multi_class="ovr"), IRIS.data, IRIS.target)

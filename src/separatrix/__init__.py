@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from separatrix.explaining import explain as explain
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
+    from separatrix.kernel import KernelPerceptron as KernelPerceptron
     from separatrix.ledger import Ledger as Ledger
     from separatrix.linear import AveragedPerceptron as AveragedPerceptron
     from separatrix.linear import PassiveAggressive as PassiveAggressive
@@ -37,6 +38,7 @@ _HOMES = {
     "Certificate": "certificate",
     "Explanation": "explaining",
     "FisherDiscriminant": "fisher",
+    "KernelPerceptron": "kernel",
     "Ledger": "ledger",
     "MaxMarginClassifier": "margins",
     "Model": "modelfile",
@@ -64,6 +66,7 @@ __all__ = [
     "Certificate",
     "Explanation",
     "FisherDiscriminant",
+    "KernelPerceptron",
     "Ledger",
     "MaxMarginClassifier",
     "Model",

@@ -8,18 +8,17 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.calibration import Calibrated, cross_fitted_slope, find_slope
-from separatrix.inputs import HeldOut, example_weight, read_rows, schema_kept
-from separatrix.labels import Codes, encode, encode_as, labels_of
+from separatrix.classifier import ErrorDrivenClassifier
+from separatrix.inputs import HeldOut, read_rows, schema_kept
+from separatrix.labels import Codes, encode, labels_of
 from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
-from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.rows import NO_WEIGHT, Array, Floats, Rows, frozen
 from separatrix.rules import RULES, TIES, WITH_C, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights, n_outputs
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 MOST_MATRIX_BYTES = 1 << 31
 
 
-class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LinearLearner(Calibrated, ErrorDrivenClassifier):
     """What the linear learners share: the parameters, the passes, the ledger, and scores ⟨w,x⟩ + b."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -286,62 +285,6 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
         self.n_seen_ = run.ledger.steps + run.steps_dropped
         self.radius_ = float(np.sqrt(run.radius_squared + run.bias))
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-
-    # Input.
-
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
-    def _weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
-        weight = example_weight(sample_weight, len(y))
-        if weight.size and not np.any(weight) and classes is not None:
-            raise ValueError("every sample_weight is zero: nothing is left to learn from")
-        if self.class_weight is None:
-            return weight
-        by_class = self.class_weight
-        if by_class == "balanced":
-            labels, codes = encode(y)
-            by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
-        factors = np.ones(len(y))
-        for label, factor in by_class.items():
-            if not (np.isfinite(factor) and factor >= 0):
-                raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
-            if classes is not None and label not in classes.tolist():
-                raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
-            factors[y == label] = factor
-        if classes is not None and not np.any(factors):
-            raise ValueError("class_weight is zero for every class: nothing is left to learn from")
-        return factors * weight if weight.size else factors
-
-    def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
-        """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together: one of them is missing")
-        if X_val is not None:
-            labels = labels_of(X_val, y_val, "X_val")
-            validation = read_rows(self, X_val)
-            validation.survey(names=self._names())
-            return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
-        if not self.early_stopping:
-            return None
-        rng = check_random_state(self.random_state)
-        chosen: list[Ints] = []
-        for k in range(len(classes)):
-            members = rng.permutation(np.flatnonzero((codes == k) & (weight != 0.0 if weight.size else True)))
-            chosen.append(members[: max(0, min(round(self.validation_fraction * len(members)), len(members) - 1))])
-        which = np.sort(np.concatenate(chosen))
-        if not which.size:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} of {len(codes)} examples leaves none to hold out: "
-                "give more examples, a larger fraction, or X_val and y_val"
-            )
-        return HeldOut(rows, frozen(which), codes[which])
-
     # Output.
 
     @property
@@ -366,13 +309,6 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
             rows.survey(names=self._names())
         return scores
 
-    def _decide(self, scores: Floats, n_classes: int) -> Ints:
-        if n_classes > 2:
-            winners: Ints = np.argmax(scores, axis=1)
-            return winners
-        positive = scores[:, 0] >= 0 if self.tie == "+1" else scores[:, 0] > 0
-        return positive.astype(np.int64)
-
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
         check_is_fitted(self)
@@ -392,9 +328,3 @@ class LinearLearner(Calibrated, ClassifierMixin, BaseEstimator):  # type: ignore
 
         check_is_fitted(self)
         return report(self, X, y, certificate)
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the learner takes."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

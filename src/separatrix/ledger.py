@@ -171,7 +171,14 @@ class Ledger:
         self.pass_starts.append((self.steps, self.total))
 
     def append(
-        self, step: Array, example: Array, up: Array, down: Array, correction: Array, shrink: Array, score: Array
+        self,
+        step: Array,
+        example: Array,
+        up: Array,
+        down: Array,
+        correction: Array,
+        score: Array,
+        shrink: Array = NO_WEIGHT,
     ) -> None:
         """Add mistakes; where that makes more than `limit`, let go of all of them and only count on."""
         if self.limit is not None and (self.absent or len(self) + len(step) > self.limit):

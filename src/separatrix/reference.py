@@ -188,11 +188,7 @@ def one_vs_rest(
 
 
 def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: float, full: bool) -> Run:
-    """Crammer, Kulesza and Dredze (2009): Gaussian weights, moved where they are unsure; y is 0…K−1, two classes have one w.
-
-    Moves along Σx by (1 − lead)/(v + 1/C), v = xᵀΣx of the lead; then Σ ← Σ − Σx(Σx)ᵀ/(v + 1/C), of which the diagonal
-    form keeps the diagonal.
-    """
+    """Move along Σx by (1 − lead)/(v + 1/C), v = xᵀΣx of the lead; Σ ← Σ − Σx(Σx)ᵀ/(v + 1/C), or the diagonal of that."""
     K, d = (1 if n_classes == 2 else n_classes), X.shape[1]
     run, S = Run([np.zeros((K, d))]), [np.eye(d) for _ in range(K)]
     for step, i in enumerate(order, 1):
@@ -280,3 +276,22 @@ def fisher(X1: Array, X2: Array) -> Array:
     S = (X1 - mu1).T @ (X1 - mu1) / len(X1) + (X2 - mu2).T @ (X2 - mu2) / len(X2)
     w: Array = np.linalg.solve(S, mu1 - mu2)
     return w
+
+
+def kernel_perceptron(
+    G: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake", weight: Any = None
+) -> Run:
+    """The same in the space of a kernel: the score is ⟨w,φ(x)⟩ = Σ αᵢk(xᵢ,x), the weights are the α, G holds k(xᵢ,xⱼ)."""
+    run = Run([np.zeros(len(G)) if n_classes == 2 else np.zeros((n_classes, len(G)))])
+    for step, i in enumerate((i for i in order if weight is None or weight[i] != 0), start=1):
+        c = 1.0 if weight is None else weight[i]
+        alpha, s = run.last.copy(), run.last @ G[i]
+        if n_classes == 2 and is_mistake(y[i], float(s), tie):
+            alpha[i] += c * y[i]
+            run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, float(s)))
+        elif n_classes > 2 and (r := rival(y[i], s, tie)) != y[i]:
+            alpha[y[i], i] += c
+            alpha[r, i] -= c
+            run.mistakes.append(Mistake(step, i, int(y[i]), r, c, float(s[y[i]] - s[r])))
+        run.weights.append(alpha if run.mistakes and run.mistakes[-1].step == step else run.last)
+    return run

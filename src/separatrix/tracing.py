@@ -248,9 +248,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     ([[4.0, 0.0], [3.0, -1.0], [1.0, -3.0]], True, 26)
     """
     if not isinstance(estimator, LinearLearner):
-        raise TypeError(
-            f"trace steps through the linear learners, which write a ledger; {type(estimator).__name__} does not"
-        )
+        raise TypeError(f"trace steps through the linear learners, and {type(estimator).__name__} is not one of them")
     labels = plain(np.asarray(y))
     model = estimator if _fitted_on(estimator, X, labels) else clone(estimator).fit(X, labels)
     if len(model.classes_) > 2 and not model._run.joint:

@@ -22,6 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from separatrix.columns import AS_THEY_ARE, FULL_RANK, SCALED, Form
 from separatrix.fisher import FisherDiscriminant
+from separatrix.kernel import KernelPerceptron
 from separatrix.linear import AveragedPerceptron, PassiveAggressive, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.margins import MaxMarginClassifier
 from separatrix.rows import Array, Floats
@@ -134,6 +135,14 @@ MAP = (
         remembers=True,
     ),
     View("PocketPerceptron", DISCRIMINANT, "mistakes, pocket", lambda s: PocketPerceptron(random_state=s.seed)),
+    View(
+        "KernelPerceptron",
+        DISCRIMINANT,
+        "mistakes, kernel",
+        lambda s: KernelPerceptron(kernel="rbf", predict_with="averaged", random_state=s.seed),
+        lambda m: m.support_.size * m.n_features_in_ + m.dual_coef_.size,
+        remembers=True,
+    ),
     View("PassiveAggressive", DISCRIMINANT, "mistakes, loss", lambda s: PassiveAggressive(random_state=s.seed)),
     View(
         "averaged PA-I",

@@ -145,14 +145,14 @@ def present(
     soon[t], where there is one, is a row to prefetch at visit t: one that comes soon, far away in memory.
     flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the rules that
     keep one, else None, and then the code for it is not even compiled. Mistake m is written to the columns of out: step,
-    example, machine, the class raised, the class lowered (NOBODY where there is none), correction, shrink, score.
+    example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
     tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses.
     """
     data, indices, indptr = rows
     W, b = flat
     U, ub = late
     bias, joint, tie, rule, margin = how
-    out_step, out_example, out_machine, out_up, out_down, out_correction, out_shrink, out_score = out
+    out_step, out_example, out_machine, out_up, out_down, out_correction, out_score, out_shrink = out
     d, outputs, machines = np.uint64(d), np.uint64(scores.size), np.uint64(Cs.size)
     K = outputs // machines
     problems = ONE if joint else K

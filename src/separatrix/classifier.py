@@ -1,0 +1,85 @@
+"""What every error-driven classifier shares: labels, weights and held-out examples read and checked, scores decided."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+
+from separatrix.inputs import HeldOut, example_weight, read_rows
+from separatrix.labels import Codes, encode, encode_as, labels_of
+from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
+
+
+class ErrorDrivenClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that learns from mistakes: its parameters `tie`, `class_weight`, `random_state` and early stopping."""
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def _weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
+        weight = example_weight(sample_weight, len(y))
+        if weight.size and not np.any(weight) and classes is not None:
+            raise ValueError("every sample_weight is zero: nothing is left to learn from")
+        if self.class_weight is None:
+            return weight
+        by_class = self.class_weight
+        if by_class == "balanced":
+            labels, codes = encode(y)
+            by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
+        factors = np.ones(len(y))
+        for label, factor in by_class.items():
+            if not (np.isfinite(factor) and factor >= 0):
+                raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
+            if classes is not None and label not in classes.tolist():
+                raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
+            factors[y == label] = factor
+        if classes is not None and not np.any(factors):
+            raise ValueError("class_weight is zero for every class: nothing is left to learn from")
+        return factors * weight if weight.size else factors
+
+    def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
+        """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: one of them is missing")
+        if X_val is not None:
+            labels = labels_of(X_val, y_val, "X_val")
+            validation = read_rows(self, X_val)
+            validation.survey(names=self._names())
+            return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
+        if not self.early_stopping:
+            return None
+        rng = check_random_state(self.random_state)
+        chosen: list[Ints] = []
+        for k in range(len(classes)):
+            members = rng.permutation(np.flatnonzero((codes == k) & (weight != 0.0 if weight.size else True)))
+            chosen.append(members[: max(0, min(round(self.validation_fraction * len(members)), len(members) - 1))])
+        which = np.sort(np.concatenate(chosen))
+        if not which.size:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} of {len(codes)} examples leaves none to hold out: "
+                "give more examples, a larger fraction, or X_val and y_val"
+            )
+        return HeldOut(rows, frozen(which), codes[which])
+
+    def _decide(self, scores: Floats, n_classes: int) -> Ints:
+        if n_classes > 2:
+            winners: Ints = np.argmax(scores, axis=1)
+            return winners
+        positive = scores[:, 0] >= 0 if self.tie == "+1" else scores[:, 0] > 0
+        return positive.astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the classifier takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
