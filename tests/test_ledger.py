@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.ledger import Column
+from separatrix.growing import Column
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(200, 9))

@@ -18,8 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.crew import Crew, alone
 from separatrix.dualledger import DualLedger
 from separatrix.gram import COLUMNS, Examples, Kernel, Side
+from separatrix.growing import Column
 from separatrix.kernels import dual
-from separatrix.ledger import Column
 from separatrix.orders import visits
 from separatrix.projectron import ProjectedRun
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, frozen

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.gram import COLUMNS, Examples, Kernel, Side
+from separatrix.growing import Column
 from separatrix.kernels import dual
 from separatrix.kernels.passes import NOBODY
 from separatrix.labels import Codes, encode_as, plain
-from separatrix.ledger import Column, Ledger
+from separatrix.ledger import Ledger
 from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, as_rows, frozen
 from separatrix.rules import TIE_IS_MISTAKE, TIE_IS_PLUS
 from separatrix.weights import Weights, n_outputs
