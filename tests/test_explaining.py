@@ -20,7 +20,8 @@ from separatrix.rules import RULES
 
 X, Y = load_iris(return_X_y=True)
 EPS = np.finfo(float).eps
-LINEAR = [estimator for estimator in ESTIMATORS if estimator is not separatrix.VotedPerceptron]
+CURVED = (separatrix.VotedPerceptron, separatrix.KernelPerceptron)
+LINEAR = [estimator for estimator in ESTIMATORS if estimator not in CURVED]
 
 
 def spam_filter(**parameters):

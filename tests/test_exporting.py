@@ -20,7 +20,8 @@ from separatrix.weights import Weights
 
 X, Y = load_iris(return_X_y=True)
 NAMES = ["sepal length", 'sepal "width"', "petal; length --", "select"]
-LINEAR = [estimator for estimator in ESTIMATORS if estimator is not separatrix.VotedPerceptron]
+CURVED = (separatrix.VotedPerceptron, separatrix.KernelPerceptron)
+LINEAR = [estimator for estimator in ESTIMATORS if estimator not in CURVED]
 LABELS = {
     "two": np.array(["it's", "not"])[(Y == 1).astype(int)],
     "truth": Y == 2,

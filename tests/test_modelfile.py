@@ -486,7 +486,7 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
     assert done.stdout.split() == ["refused"] * len(files)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SAVED)
 def test_pickle_and_joblib_keep_the_model_too(estimator):
     model = seeded(estimator).fit(X, Y)
     buffer = io.BytesIO()

