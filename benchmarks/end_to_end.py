@@ -1,0 +1,151 @@
+"""From a file to a model: five passes over 200,000 rows of about 63 nonzeros, beside Vowpal Wabbit and LIBLINEAR.
+
+    python -m benchmarks.end_to_end [rows] [repeats]
+
+Times are wall-clock seconds, best of several, measured in turn in this run: in process (imports done, kernels compiled) and as
+a whole command, start-up included. Each learner reads the same numbers from a text file and is judged on 20,000 other rows.
+Vowpal Wabbit runs with hinge loss, 18 bits, five passes and its cache, from its Python package; LIBLINEAR with its default
+solver through its Python package, which reads the file in Python: that time is shown apart. A peer that is not installed is a
+row that says so.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+PASSES = 5
+SEPARATRIX = [sys.executable, "-c", "from separatrix.cli import app; app()"]
+
+
+def write(folder, rows):
+    """Write the same examples as svmlight and as Vowpal Wabbit's text."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=100_000) * (rng.random(100_000) < 0.3)
+    for name, n in (("train", rows), ("test", 20_000)):
+        with open(folder / f"{name}.svm", "w") as ours, open(folder / f"{name}.vw", "w") as theirs:
+            for _ in range(n):
+                columns = np.unique((100_000 * rng.random(rng.poisson(63)) ** 2).astype(np.int64))
+                values = rng.normal(size=len(columns))
+                label = 1 if values @ weights[columns] + rng.normal() > 0 else -1
+                text = " ".join(f"{j + 1}:{v:.16g}" for j, v in zip(columns.tolist(), values.tolist(), strict=True))
+                ours.write(f"{label} {text}\n")
+                theirs.write(f"{label} | {text}\n")
+
+
+def best(task, repeats, prepare=lambda: None):
+    times, found = [], None
+    for _ in range(repeats):
+        prepare()
+        begin = time.perf_counter()
+        found = task()
+        times.append(time.perf_counter() - begin)
+    return min(times), found
+
+
+def ours_in_process(folder, rule):
+    from separatrix.data.reading import open_source
+    from separatrix.gathering import gather
+    from separatrix.linear import AveragedPerceptron
+    from separatrix.streaming import begin, go_on
+
+    learner = AveragedPerceptron(rule=rule, max_iter=PASSES, random_state=0)
+    found = gather(open_source(str(folder / "train.svm")), None, memory=1 << 31)
+    go_on(learner, found.blocks, None, begin(learner, found.blocks, found.classes, None))
+    found.close()
+    return learner
+
+
+def our_command(folder, rule):
+    command = [*SEPARATRIX, "train", str(folder / "train.svm"), "--rule", rule, "--passes", str(PASSES), "--quiet"]
+    subprocess.run([*command, "-o", str(folder / "m.sepx")], check=True, capture_output=True)
+
+
+def our_error(folder):
+    done = subprocess.run(
+        [*SEPARATRIX, "evaluate", str(folder / "m.sepx"), str(folder / "test.svm"), "--json"],
+        check=True,
+        capture_output=True,
+    )
+    return 1 - json.loads(done.stdout)["accuracy"]
+
+
+def vw_options(folder):
+    data, cache, model = folder / "train.vw", folder / "vw.cache", folder / "vw.model"
+    return f"-d {data} --loss_function hinge --passes {PASSES} --cache_file {cache} -f {model} -b 18 --quiet --holdout_off"
+
+
+def vw_in_process(folder):
+    from vowpalwabbit import Workspace
+
+    Workspace(vw_options(folder)).finish()
+
+
+def vw_command(folder):
+    code = f"from vowpalwabbit import Workspace; Workspace({vw_options(folder)!r}).finish()"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def vw_error(folder):
+    from vowpalwabbit import Workspace
+
+    Workspace(f"-t -d {folder / 'test.vw'} -i {folder / 'vw.model'} -p {folder / 'vw.out'} --quiet").finish()
+    said = np.loadtxt(folder / "vw.out") > 0
+    true = np.array([int(line.split(" ", 1)[0]) > 0 for line in open(folder / "test.vw")])
+    return float(np.mean(said != true))
+
+
+def liblinear(folder):
+    """Return (seconds reading, seconds training, error)."""
+    from liblinear.liblinearutil import predict, svm_read_problem, train
+
+    begin = time.perf_counter()
+    y, x = svm_read_problem(str(folder / "train.svm"), return_scipy=True)
+    read = time.perf_counter()
+    model = train(y, x, "-q")
+    done = time.perf_counter()
+    y_test, x_test = svm_read_problem(str(folder / "test.svm"), return_scipy=True)
+    return read - begin, done - read, 1 - predict(y_test, x_test, model, "-q")[1][0] / 100
+
+
+def main(rows=200_000, repeats=3):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write(folder, rows)
+        print(f"{rows:,} rows, {(folder / 'train.svm').stat().st_size / 1e6:,.0f} MB, {PASSES} passes\n")
+        print("| learner | in process, s | command, s | test error | VW's time over ours, in process | as a command |")
+        print("|---|---|---|---|---|---|")
+        clear = lambda: (folder / "vw.cache").unlink(missing_ok=True)  # noqa: E731
+        their = theirs = None
+        try:
+            their, _ = best(lambda: vw_in_process(folder), repeats, clear)
+            theirs, _ = best(lambda: vw_command(folder), repeats, clear)
+            print(f"| Vowpal Wabbit, hinge | {their:.2f} | {theirs:.2f} | {vw_error(folder):.4f} | 1 | 1 |", flush=True)
+        except ImportError:
+            print("| Vowpal Wabbit | not installed | | | | |", flush=True)
+        for rule in ("perceptron", "pa1"):
+            ours_in_process(folder, rule)
+            inside, _ = best(lambda rule=rule: ours_in_process(folder, rule), repeats)
+            whole, _ = best(lambda rule=rule: our_command(folder, rule), repeats)
+            ratios = ("", "") if their is None else (f"{their / inside:.1f}", f"{theirs / whole:.1f}")
+            print(
+                f"| averaged {rule} | {inside:.2f} | {whole:.2f} | {our_error(folder):.4f} | {' | '.join(ratios)} |",
+                flush=True,
+            )
+        try:
+            read, train, error = liblinear(folder)
+            print(f"| LIBLINEAR | {read + train:.2f} (reading {read:.2f}) | | {error:.4f} | | |", flush=True)
+            ratio, alone = (read + train) / inside, train / inside
+            print(f"\nLIBLINEAR over the averaged pa1, in process: {ratio:.1f}; its training alone {alone:.1f}")
+        except ImportError:
+            print("| LIBLINEAR | not installed | | | | |", flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main(*(int(argument) for argument in sys.argv[1:]))
