@@ -2,11 +2,11 @@
 
     python -m benchmarks.end_to_end [rows] [repeats]
 
-Times are wall-clock seconds, best of several, measured in turn in this run: in process (imports done, kernels compiled) and as
+Times are wall-clock seconds, best of several, measured in turn: in process (imports done, kernels compiled) and as
 a whole command, start-up included. Each learner reads the same numbers from a text file and is judged on 20,000 other rows.
 Vowpal Wabbit runs with hinge loss, 18 bits, five passes and its cache, from its Python package; LIBLINEAR with its default
-solver through its Python package, which reads the file in Python: that time is shown apart. A peer that is not installed is a
-row that says so.
+solver through its Python package, which reads the file in Python: that time is shown apart. A peer that is not installed is
+a row that says so.
 """
 
 import json
