@@ -6,7 +6,6 @@ measured alternately in this run, each in one thread.
 
 import argparse
 import os
-import time
 import warnings
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from benchmarks import datasets
+from benchmarks.engine import best
 from separatrix import AveragedPerceptron, Perceptron, choice
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
@@ -65,10 +65,10 @@ def svmguide3(page):
     for rule in ("perceptron", "pa", "pa1", "pa2", "arow", "arow-full"):
         grid = [2.0**k for k in POWERS] if rule not in ("perceptron", "pa") else [1.0]
         curves[rule] = [online_rate(X, y, rule, C) for C in grid]
-        best = int(np.argmin([rate for rate, _, _ in curves[rule]]))
-        rate, spread, updates = curves[rule][best]
+        least = int(np.argmin([rate for rate, _, _ in curves[rule]]))
+        rate, spread, updates = curves[rule][least]
         known = PUBLISHED.get(rule, PUBLISHED["arow-full"] if rule == "arow" else None)
-        C = f"2^{POWERS[best]}" if len(grid) > 1 else ""
+        C = f"2^{POWERS[least]}" if len(grid) > 1 else ""
         difference = f"{rate - known:+.3f}" if known else ""
         page.row(rule, C, f"{rate:.3f} ± {spread:.3f}", known or "", difference, f"{updates:.1f}")
     page.say()
@@ -79,23 +79,12 @@ def svmguide3(page):
     page.say()
 
 
-def timed(*fits, repeats):
-    """Return the best time of each fit, run in turn so that noise falls on all of them."""
-    best = [np.inf] * len(fits)
-    for _ in range(repeats):
-        for k, fit in enumerate(fits):
-            begin = time.perf_counter()
-            fit()
-            best[k] = min(best[k], time.perf_counter() - begin)
-    return best
-
-
 def side_by_side(page, name, data, peers, ours, repeats):
     """Print accuracy and fit time of peers and of ours; ours are functions of a seed, of which accuracies are means."""
     X, y, X_test, y_test = data
     fits = [lambda model=model: model.fit(X, y) for model in peers.values()]
     fits += [lambda make=make: make(0).fit(X, y) for make in ours.values()]
-    times = dict(zip([*peers, *ours], timed(*fits, repeats=repeats), strict=True))
+    times = dict(zip([*peers, *ours], best(*fits, repeats=repeats), strict=True))
     fastest = min(times[peer] for peer in peers)
     for peer, model in peers.items():
         page.row(name, peer, f"{model.score(X_test, y_test):.4f}", f"{times[peer]:.4f}", f"{fastest / times[peer]:.1f}")
@@ -169,11 +158,11 @@ def auto(page, repeats):
             common = {"rule": rule, "max_iter": 10, "random_state": 0}
             model = AveragedPerceptron(C="auto", **common).fit(X, y)
             fits = [lambda C=C: AveragedPerceptron(C=C, **common).fit(X, y) for C in ("auto", model.C_)]  # noqa: B023
-            whole, single = timed(*fits, repeats=repeats)
+            whole, single = best(*fits, repeats=repeats)
             scores = {C: AveragedPerceptron(C=C, **common).fit(X, y).score(X_test, y_test) for C in model.C_scores_}
-            best = max(scores, key=scores.__getitem__)
+            top = max(scores, key=scores.__getitem__)
             default = AveragedPerceptron(**common).fit(X, y).score(X_test, y_test)
-            shown = (f"{model.C_:.4g}", f"{scores[model.C_]:.4f}", f"{best:.4g}", f"{scores[best]:.4f}", f"{default:.4f}")
+            shown = (f"{model.C_:.4g}", f"{scores[model.C_]:.4f}", f"{top:.4g}", f"{scores[top]:.4f}", f"{default:.4f}")
             page.row(name, rule, f"{whole / single:.1f}", *shown)
     page.say()
 
