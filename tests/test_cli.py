@@ -29,6 +29,8 @@ def test_the_demo_steps_through_l4_with_its_proof_and_trains_on_real_data():
 
 def test_version_and_help():
     assert RUNNER.invoke(app, ["--version"]).output.strip() == f"separatrix {separatrix.__version__}"
+    module = subprocess.run([sys.executable, "-m", "separatrix", "--version"], capture_output=True, text=True, check=True)
+    assert module.stdout.strip() == f"separatrix {separatrix.__version__}"
     assert "demo" in RUNNER.invoke(app, ["--help"]).output
     assert RUNNER.invoke(app, ["dem"]).exit_code == 2
 
