@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix.crew import Crew, alone
 from separatrix.dualledger import DualLedger, summed
 from separatrix.gram import Examples, Kernel, Side
 from separatrix.kernels import dual
@@ -34,6 +35,7 @@ class ProjectedRun:
         n, K = problem.rows.n, ledger.n_outputs
         self.kernel, self.problem, self.ledger, self.joint = kernel, problem, ledger, joint
         self.seed, self.presented = seed, 0
+        self._crew: Crew = alone
         self.examples = Examples(kernel, problem.rows)
         self.scores = np.zeros((n, K))
         self._place: dict[int, int] = {}
@@ -48,8 +50,9 @@ class ProjectedRun:
         """Present examples in order, writing the ledger; return the number of mistakes."""
         before = len(self.ledger)
         self.presented += len(order)
-        for begin in range(0, len(order), BLOCK):
-            self._present(order[begin : begin + BLOCK])
+        with self.kernel.crew(len(order) > BLOCK) as self._crew:
+            for begin in range(0, len(order), BLOCK):
+                self._present(order[begin : begin + BLOCK])
         return len(self.ledger) - before
 
     def bring_up(self) -> None:
@@ -58,8 +61,9 @@ class ProjectedRun:
     def mistakes(self) -> int:
         """Return how many examples are wrong now."""
         problem, n = self.problem, self.problem.rows.n
-        for begin in range(0, n, BLOCK):
-            self._score(self.examples.side(np.arange(begin, min(begin + BLOCK, n))))
+        with self.kernel.crew(n > BLOCK) as self._crew:
+            for begin in range(0, n, BLOCK):
+                self._score(self.examples.side(np.arange(begin, min(begin + BLOCK, n))))
         wrong = dual.count_mistakes(problem.codes, problem.weight, self.scores, self._scratch, self.joint, self.ledger.tie)
         return int(wrong)
 
@@ -91,8 +95,7 @@ class ProjectedRun:
             def fill(begin: int) -> None:
                 values[begin : begin + PART, :size] = self.kernel.values(side.part(begin, begin + PART), stored)
 
-            with self.kernel.crew(len(members) * size > WORTHWHILE) as share:
-                share(fill, range(0, len(members), PART))
+            (self._crew if len(members) * size > WORTHWHILE else alone)(fill, range(0, len(members), PART))
         self.scores[members] = values[:, :size] @ self._last[:, :size].T
         return values
 
