@@ -11,17 +11,18 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from separatrix.blocks import Blocks, held_out_rows
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source
 from separatrix.rows import Array
-from separatrix.table import TableFeatures
+
+if TYPE_CHECKING:
+    from separatrix.table import TableFeatures
 
 HELD_OUT_MEMORY = 8
 """Held-out examples get this part of the memory."""
@@ -70,6 +71,8 @@ def gather(
         if validation is not None and kept is not None:
             _gather_rows(validation, kept, None, 0.0, seed, told)
     else:
+        import pyarrow as pa
+
         assert features is not None and source.label is not None
         rows = _Again(source, folder)
         if not known:
@@ -155,6 +158,8 @@ class _Again:
         if self._source.rereadable:
             yield from self._source
             return
+        import pyarrow as pa
+
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="separatrix-", dir=self._folder)
             writer = None

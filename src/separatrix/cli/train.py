@@ -9,7 +9,7 @@ import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -22,8 +22,9 @@ from separatrix.gathering import Gathered, gather
 from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.modelfile import load, save
 from separatrix.streaming import State, begin, go_on
-from separatrix.table import TableFeatures
-from separatrix.text import TextFeatures
+
+if TYPE_CHECKING:
+    from separatrix.table import TableFeatures
 
 LEARNERS = {
     "averaged": AveragedPerceptron,
@@ -186,6 +187,9 @@ class Training:
             if roles_of(self.options) or self.options.numbers:
                 raise DataError(f"{source.name}: {source.format} data have no columns to give a role to")
             return None
+        from separatrix.table import TableFeatures
+        from separatrix.text import TextFeatures
+
         assert source.schema is not None
         names = [name for name in source.schema.names if name != source.label]
         roles = {}
