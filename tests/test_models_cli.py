@@ -305,15 +305,17 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
 def test_ctrl_c_leaves_a_checkpoint_that_is_gone_on_from(long_run):
     folder, command = long_run
     checkpoint, output = folder / "interrupted.ckpt", folder / "interrupted.sepx"
-    command = [*command, "-o", str(output), "--checkpoint", str(checkpoint)]
+    command = [*command, "-o", str(output), "--checkpoint", str(checkpoint), "--checkpoint-every", "0"]
     reset = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     stoppable = [command[0], "-c", reset + command[2], *command[3:]]
     process = subprocess.Popen(stoppable, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    time.sleep(3)
+    began = time.monotonic()
+    while not checkpoint.exists() and time.monotonic() - began < 120:
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert not output.exists()
+    assert b"interrupted; the same command goes on from" in said and not output.exists()
     subprocess.run(command, check=True, capture_output=True)
     assert output.read_bytes() == (folder / "whole.sepx").read_bytes()
 

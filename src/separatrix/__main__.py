@@ -2,4 +2,5 @@
 
 from separatrix.cli import app
 
-app(prog_name="separatrix")
+if __name__ == "__main__":
+    app(prog_name="separatrix")
