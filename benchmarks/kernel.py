@@ -25,9 +25,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "kernel-mnist.md"
 PASSES = (0.1, 1, 2, 4, 10)
 BEST = 1.7
 FASTER = 10
-BESIDE = (
-    "`SVC` with its default settings but for the kernel; ours is the slower of two fits, one just before it and one after."
-)
+BESIDE = "`SVC` with its default settings but for the kernel; ours is the slower of two fits, just before and just after."
 CONSOLE = Console(width=118)
 
 

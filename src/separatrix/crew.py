@@ -1,6 +1,6 @@
 """Many hands: parts of a computation on as many threads as BLAS would take, each with a BLAS of one thread.
 
-The threads of BLAS itself wait for each other at every product: on a busy machine that costs ten times what they bring. The
+The threads of BLAS itself wait for each other at every product, which on a busy machine costs more than they bring. The
 parts are the same whatever the number of hands, so the result is too.
 """
 
