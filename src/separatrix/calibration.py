@@ -13,8 +13,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy import optimize, special
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
@@ -64,7 +63,7 @@ class Calibrated:
 def probabilities(scores: Floats, slope: float, decided: Ints) -> Floats:
     """Return the probabilities of the classes; `decided` stay the most probable where rounding or a tie levels them."""
     with np.errstate(over="ignore"):
-        shares: Floats = softmax(slope * _leads(scores), axis=1)
+        shares: Floats = special.softmax(slope * _leads(scores), axis=1)
     each = np.flatnonzero(np.argmax(shares, axis=1) != decided)
     rivals = np.argmax(shares[each], axis=1)
     level = shares[each, rivals]
@@ -91,10 +90,10 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     scale = float(-leads.mean()) or 1.0
 
     def loss(log_slope: float) -> float:
-        told = log_softmax(np.exp(log_slope) / scale * leads, axis=1)
+        told = special.log_softmax(np.exp(log_slope) / scale * leads, axis=1)
         return -float(weight @ np.sum(targets * told, axis=1)) / n
 
-    best: float = minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
+    best: float = optimize.minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
     return math.exp(best) / scale
 
 
