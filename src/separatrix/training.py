@@ -219,7 +219,7 @@ class Run:
             out = self._columns((stop - first) * each)
             m, steps = passes.present(
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, np.empty(K)),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, None if K == 1 else np.empty(K)),
                 *((self.bias, self.joint, ledger.tie, self.rule.code, self.rule.margin), np.array([self.rule.C])),
                 *(ledger.steps, ledger.average_after, out, self.tally),
             )
