@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -393,11 +393,12 @@ def test_early_stopping_goes_back_to_the_best_pass(how):
     assert held.n_seen_ == held.n_iter_ * (len(X) - sum(round(0.1 * size) for size in np.bincount(y)))
 
 
-def test_it_is_as_good_as_a_support_vector_machine_on_digits():
+def test_it_is_within_a_point_of_a_support_vector_machine_on_digits():
     X, y = DIGITS[0] / 16, DIGITS[1]
-    ours = cross_val_score(KernelPerceptron(random_state=0), X, y, cv=3).mean()
-    theirs = cross_val_score(SVC(), X, y, cv=3).mean()
-    assert ours > theirs - 0.02
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)  # in their own order the folds would be other writers' digits
+    ours = cross_val_score(KernelPerceptron(random_state=0), X, y, cv=folds).mean()
+    theirs = cross_val_score(SVC(), X, y, cv=folds).mean()
+    assert ours > theirs - 0.01
 
 
 @pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])

@@ -320,7 +320,7 @@ def test_a_file_ten_times_as_long_takes_no_more_memory(tmp_path, form):
         rows, peak = map(int, done.stdout.split())
         assert rows == times * 10_000
         peaks.append(peak)
-    assert peaks[1] < 1.2 * peaks[0] + 24 * 1024  # what threads leave with the allocator comes and goes
+    assert peaks[1] < 1.2 * peaks[0]
 
 
 # How tables of text are written.
