@@ -25,49 +25,23 @@ from sklearn.linear_model import LogisticRegression
 
 import separatrix
 from discovery import ESTIMATORS, ONLINE, seeded
-from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, modelfile, save
+from filing import round_trip, same
+from separatrix import Model, Perceptron, TextFeatures, load, modelfile, save
 from separatrix.modelfile import ModelFileError
 from separatrix.rules import RULES
 from separatrix.states import CLASSIFIERS
 
 IRIS = load_iris(as_frame=True)
 X, Y = IRIS.data.to_numpy(), IRIS.target.to_numpy()
-SAVED = [estimator for estimator in ESTIMATORS if estimator is not KernelPerceptron]
 STREAMS = [estimator for estimator in ESTIMATORS if hasattr(estimator(), "partial_fit")]
 WAYS = {"two": Y == 1, "three": np.array(["setosa", "versicolor", "virginica"])[Y]}
 
 
-def round_trip(model, path, **options):
-    save(model, path, **options)
-    again = load(path)
-    assert type(again.estimator) is type(model)
-    assert again.estimator.get_params() == model.get_params()
-    return again.estimator
+def test_every_public_classifier_has_a_place_in_the_file():
+    assert {estimator.__name__ for estimator in ESTIMATORS} == set(CLASSIFIERS)
 
 
-def same(a, b, X):
-    """Everything public, and the scores, are equal bit for bit."""
-    for name in [name for name in dir(b) if name.endswith("_") and not name.startswith("_")]:
-        ours, theirs = getattr(a, name), getattr(b, name)
-        if name == "ledger_":
-            assert list(ours) == list(theirs) and repr(ours) == repr(theirs)
-        elif name == "feature_names_in_":
-            assert ours.dtype == theirs.dtype and ours.tolist() == theirs.tolist()
-        elif isinstance(theirs, np.ndarray):
-            assert ours.dtype == theirs.dtype and ours.shape == theirs.shape and ours.tobytes() == theirs.tobytes(), name
-        else:
-            assert ours == theirs and type(ours) is type(theirs), name
-    assert np.array_equal(a.decision_function(X), b.decision_function(X))
-    assert np.array_equal(a.predict(X), b.predict(X)) and a.predict(X).dtype == b.predict(X).dtype
-
-
-def test_every_public_classifier_but_that_of_kernels_has_a_place_in_the_file(tmp_path):
-    assert {estimator.__name__ for estimator in SAVED} == set(CLASSIFIERS)
-    with pytest.raises(ModelFileError, match="a KernelPerceptron cannot be put in a model file"):
-        save(KernelPerceptron().fit(X, Y), tmp_path / "m.sepx")
-
-
-@pytest.mark.parametrize("estimator", SAVED)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_what_is_loaded_is_what_was_saved(estimator, way, make, tmp_path):
@@ -486,7 +460,7 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
     assert done.stdout.split() == ["refused"] * len(files)
 
 
-@pytest.mark.parametrize("estimator", SAVED)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_pickle_and_joblib_keep_the_model_too(estimator):
     model = seeded(estimator).fit(X, Y)
     buffer = io.BytesIO()
