@@ -2,9 +2,10 @@
 
     python -m benchmarks.raw_files [--write]
 
-Each row is a whole `separatrix train` in a process of its own, start-up included; the time is the best of three. Where the
-data have a test file, `separatrix evaluate` judges the model on it; else a fraction is held out, for ten seeds. `--write` puts
-the table into docs/command-line.md. Auto MPG has no classes of its own: a car is good that goes farther than the median.
+Each row is a whole `separatrix train` in a process of its own, start-up included; the time is the best of several. Where
+the data have a test file, `separatrix evaluate` judges the model on it; else a fraction is held out, for ten seeds.
+`--write` puts the table into docs/command-line.md. Auto MPG has no classes of its own: a car is good that goes farther than
+the median.
 """
 
 import argparse
