@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import inspect
-import itertools
 import pkgutil
 import re
 import subprocess
@@ -49,23 +48,6 @@ def test_every_public_name_shows_an_example():
         thing = getattr(separatrix, name)
         if callable(thing) and name not in ("Ledger", "Trace"):
             assert ">>>" in inspect.getdoc(thing), name
-
-
-def test_the_readme_shows_what_its_code_prints(capsys):
-    blocks = re.findall(r"```(python)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    namespace, ran = {}, 0
-    for (kind, code), (_, shown) in itertools.pairwise(blocks):
-        if kind == "python":
-            exec(code, namespace)
-            assert capsys.readouterr().out.split() == shown.split()
-            ran += 1
-    assert ran == 3
-
-
-def test_the_code_of_the_migration_note_runs(capsys):
-    (_, code), (_, shown) = re.findall(r"```(python)?\n(.*?)```", (ROOT / "docs" / "migrating.md").read_text(), re.S)
-    exec(code, {})
-    assert capsys.readouterr().out.split() == shown.split()
 
 
 def test_reference_is_short_and_imports_only_numpy():

@@ -469,3 +469,9 @@ def test_adult_with_inferred_roles(data_folder):
     X, y, X_test, y_test = parts
     model = make_pipeline(TableFeatures(), AveragedPerceptron(random_state=0)).fit(X, y)
     assert model.score(X_test, y_test) > 0.866
+
+
+def test_rows_of_numbers_are_no_table():
+    batch = next(iter(open_source("iris")))
+    with pytest.raises(TypeError, match="rows of numbers, not a table"):
+        TableFeatures().partial_fit(batch)
