@@ -58,7 +58,7 @@ def test_reference_is_short_and_imports_only_numpy():
 
 
 def test_files_are_short_and_say_what_they_are():
-    for file in (ROOT / "src").rglob("*.py"):
+    for file in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
         lines = file.read_text().splitlines()
         assert len(lines) <= 400, file
         assert lines[0].removeprefix("r").startswith('"""'), file
