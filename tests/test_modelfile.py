@@ -19,7 +19,7 @@ from discovery import ESTIMATORS, ONLINE, seeded
 from filing import IRIS, SPAM, TEXTS, X, Y, round_trip, same
 from separatrix import Perceptron, TextFeatures, load, save
 from separatrix.modelfile import ModelFileError
-from separatrix.rules import RULES
+from separatrix.rules import RULES, WITH_C
 from separatrix.states import CLASSIFIERS
 
 STREAMS = [estimator for estimator in ESTIMATORS if hasattr(estimator(), "partial_fit")]
@@ -58,11 +58,8 @@ def test_a_loaded_learner_goes_on_as_the_unsaved_one(estimator, make, begin, tmp
         assert np.array_equal(again.ledger_.weights().coef, model.ledger_.weights().coef)
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("C", [0.5, "auto"])
+@pytest.mark.parametrize(("rule", "C"), [*((rule, 0.5) for rule in RULES), *((rule, "auto") for rule in WITH_C)])
 def test_rules_and_the_grid_of_a_stream_go_on(rule, C, tmp_path):
-    if C == "auto" and rule in ("perceptron", "margin", "pa"):
-        pytest.skip("the rule has no C")
     model = separatrix.AveragedPerceptron(rule=rule, C=C).partial_fit(X, Y)
     again = round_trip(model, tmp_path / "m.sepx")
     weight = np.linspace(0.0, 2.0, len(X))
