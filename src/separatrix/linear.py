@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from separatrix.inputs import HeldOut
+from separatrix.inputs import HeldOut, names_of
 from separatrix.learner import LinearLearner
 from separatrix.ledger import NEVER
 from separatrix.online import OnlineLearner
@@ -168,7 +168,7 @@ class VotedPerceptron(OnlineLearner):
         return lambda: ballot.count(problem.rows, run.ledger.example)
 
     def _scores(self, rows: Rows) -> Floats:
-        rows.survey(names=self._names())
+        rows.survey(names=names_of(self))
         ballot = Ballot(self.ledger_, self._run.joint, rows)
         return ballot.count(*self.ledger_.mistaken_rows())
 
