@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.inputs import HeldOut, example_weight, names_of, read_examples, read_rows
+from separatrix.inputs import HeldOut, NoneHeldOutError, example_weight, names_of, read_examples, read_rows
 from separatrix.labels import Codes, encode, encode_as, labels_of
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem
@@ -117,7 +117,7 @@ class ErrorDrivenClassifier(Classifier):
             chosen.append(members[: max(0, min(round(self.validation_fraction * len(members)), len(members) - 1))])
         which = np.sort(np.concatenate(chosen))
         if not which.size:
-            raise ValueError(
+            raise NoneHeldOutError(
                 f"validation_fraction={self.validation_fraction} of {len(codes)} examples leaves none to hold out: "
                 "give more examples, a larger fraction, or X_val and y_val"
             )

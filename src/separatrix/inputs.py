@@ -27,6 +27,10 @@ class HeldOut(NamedTuple):
         return self.rows.take(self.which) if self.which.size else self.rows
 
 
+class NoneHeldOutError(ValueError):
+    """A fraction of so few examples that it is none of them."""
+
+
 def example_weight(sample_weight: Any, n: int) -> Floats:
     """Return the weight of each of n examples, or an empty array where all are 1; raise for what cannot be a weight."""
     if sample_weight is None:
