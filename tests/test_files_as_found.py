@@ -170,6 +170,17 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ("a,b\n1,2\n1e999,2\n", {}, "line 3, column 1 (a): '1e999' is not a finite number"),
         ("a,b\n1,2\n", {"label": "c"}, "line 1: no column is called 'c'; there are a, b"),
         ("a,b\n1,2\n", {"label": 5}, "line 1: there is no column 5; there are 2, counted from 0"),
+        (
+            "a^y\n1^x\n",
+            {"label": "y"},
+            "there are c0; all is one column: the delimiter is none of tab, semicolon, bar, comma",
+        ),
+        ("a;y\n1;x\n", {"label": "y", "format": "tsv"}, "there are c0; all is one column: the delimiter is not '\\t'"),
+        (
+            "a;y\n1;x\n",
+            {"label": 1, "delimiter": ","},
+            "there are 1, counted from 0; all is one column: the delimiter is not ','",
+        ),
         ("a,b\n1,2\n", {"types": {"z": "text"}}, "there is no column 'z', for which a type is given"),
         ("a,b\n1,2\n", {"types": {"a": "real"}}, "'real', not one of whole, number, text"),
         ("a,b\n1,2\n", {"format": "xml"}, "format 'xml' is not one of svmlight, csv"),
