@@ -113,7 +113,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             choice = self._choose(classes, problem, held_out, start, seed) if self.C == "auto" else None
             run = self._new_run(classes, rows.d, self.C if choice is None else choice.C, start)
             run.radius_squared = radius_squared
-            run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), seed
+            run.left_out, run.order, run.seed = np.flatnonzero(problem.weight == 0.0), self.order, seed
             run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
             outcome = self._train(run, problem, held_out)
             slope = None if self.calibrate is None else self._slope(run, problem, held_out, sample_weight, y)
@@ -159,7 +159,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             return train(
                 run,
                 problem,
-                order=self.order,
+                order=run.order,
                 seed=run.seed,
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),

@@ -78,7 +78,7 @@ class Trace:
     @property
     def proof_applies(self) -> bool:
         """Whether the proof speaks of this run: the perceptron rule, started from zero."""
-        return self.model.rule == "perceptron" and self.model.ledger_.start is None
+        return self.model.ledger_.rule.name == "perceptron" and self.model.ledger_.start is None
 
     @property
     def holds(self) -> bool | None:
@@ -103,7 +103,7 @@ class Trace:
                 "classes": model.classes_.tolist(),
                 "radius": model.radius_,
                 "gamma": self.gamma,
-                "separator": None if self.separator is None else _as_list(self.separator.weights, model.fit_intercept),
+                "separator": None if self.separator is None else _as_list(self.separator.weights, model.ledger_.bias),
                 "bound": self.bound,
                 "converged": model.converged_,
                 "cycle": None if model.cycle_ is None else model.cycle_._asdict(),
@@ -141,7 +141,7 @@ class Trace:
 
     def _heads(self) -> list[str]:
         line1 = "‖w‖² ≤ 2k·R²" if len(self.model.classes_) > 2 else "‖w‖² ≤ k·R²"
-        score = "lead" if len(self.model.classes_) > 2 else "⟨w,x⟩+b" if self.model.fit_intercept else "⟨w,x⟩"
+        score = "lead" if len(self.model.classes_) > 2 else "⟨w,x⟩+b" if self.model.ledger_.bias else "⟨w,x⟩"
         return ["pass", "i", "x", "y", score, "", "w after", line1, "⟨w,w*⟩ ≥ k·γ"]
 
     def _cells(self, most: int | None = None) -> Iterator[list[str]]:
@@ -257,7 +257,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     codes = encode_as(model.classes_, labels)
     presented = np.setdiff1d(np.arange(examples.n), model._run.left_out)
     chosen = examples if len(presented) == examples.n else examples.take(presented)
-    separator = best_separator(chosen, codes[presented], len(model.classes_), bias=model.fit_intercept)
+    separator = best_separator(chosen, codes[presented], len(model.classes_), bias=model.ledger_.bias)
     result = Trace(model, separator, examples)
     for row in _steps(result, labels):
         if len(result.rows) == max_steps:
@@ -283,7 +283,7 @@ def _order(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
     run = model._run
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
     for number in range(passes):
-        for order, begin, end, _ in visits(model.order, examples, run.seed, number):
+        for order, begin, end, _ in visits(run.order, examples, run.seed, number):
             which = order[begin:end] if order.size else np.arange(begin, end)
             if run.left_out.size:
                 which = which[~np.isin(which, run.left_out)]
@@ -313,7 +313,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
                 steps_up, squares = steps_up + c, squares + c * c
                 row |= {"k": m + 1, "rival": names[ledger.down[m]]}
                 row |= _proof(result, flattened(state.weights()), steps_up, squares)
-            row["w"] = _as_list(state.weights(), model.fit_intercept)
+            row["w"] = _as_list(state.weights(), model.ledger_.bias)
             yield row
 
 
