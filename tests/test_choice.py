@@ -151,3 +151,12 @@ def test_two_examples_leave_no_choice():
         warnings.simplefilter("error")
         model = Perceptron(rule="pa1", C="auto").fit([[1.0], [2.0]], [0, 1])
     assert set(model.C_scores_.values()) == {0.0} and model.C_ == sorted(model.C_scores_)[5]
+
+
+@pytest.mark.parametrize(("name", "value"), [("loss", "squared_hinge"), ("C", 3.0), ("tie", "+1")])
+def test_the_drop_in_names_its_own_parameters(name, value):
+    X, y = [[0.0], [1.0]], [0, 1]
+    streamed, warm = PassiveAggressive().partial_fit(X, y), PassiveAggressive(warm_start=True).fit(X, y)
+    for go_on in (streamed.set_params(**{name: value}).partial_fit, warm.set_params(**{name: value}).fit):
+        with pytest.raises(ValueError, match=f"^{name} was .* when learning began"):
+            go_on(X, y)

@@ -258,12 +258,16 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
     def _check_unchanged(self, run: Run) -> None:
         """Raise where a parameter that the weights depend on was changed since the run began."""
+        for name, value in self._begun(run).items():
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
+
+    def _begun(self, run: Run) -> dict[str, Any]:
+        """Return the parameters that the weights depend on, as they were when the run began."""
         begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class, **run.rule._asdict()}
         begun["rule"] = begun.pop("name")
         begun["C"] = self.C if self.C == "auto" and hasattr(self, "C_") else begun["C"]
-        for name, value in begun.items():
-            if getattr(self, name) != value:
-                raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
+        return begun
 
     def _publish(self, run: Run, per_pass: list[int]) -> None:
         self._run, run.per_pass = run, per_pass

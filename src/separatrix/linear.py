@@ -303,6 +303,11 @@ class PassiveAggressive(OnlineLearner):
         """The pass at which the average begins; never, where it is told by the example."""
         return 1 if self.average is True else NEVER
 
+    def _begun(self, run: Run) -> dict[str, Any]:
+        begun = super()._begun(run)
+        rule = begun.pop("rule")
+        return begun | {"loss": "hinge" if rule == "pa1" else "squared_hinge"}
+
     def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
         run = super()._new_run(classes, d, C, start)
         if self.average and self.average is not True:
