@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from separatrix.inputs import declared_classes, example_weight, read_rows, schema_kept
 from separatrix.labels import encode, encode_as, labels_of, newcomers, with_newcomer
 from separatrix.moments import Moments, merge
+from separatrix.notebook import ShowsItsFit, number, some
 from separatrix.quotient import Directions, maximise
 from separatrix.rows import Array, Floats, Rows
 from separatrix.weights import Weights
@@ -141,7 +142,7 @@ def _of_the_discriminant(name: str, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FisherDiscriminant(ShowsItsFit, ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fisher's linear discriminant: a classifier, and a projection to one dimension less than there are classes.
 
     With μ and Σ the mean and the covariance of a class (Σ the expectation, divided by n), it maximises
@@ -314,6 +315,13 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if not np.isfinite(scores).all():
             rows.survey(names=self._names())
         return scores
+
+    def _facts(self) -> list[tuple[str, str]]:
+        told = [
+            ("Fisher's quotient", some([number(float(quotient)) for quotient in self.quotients_])),
+            ("examples of each class", some([number(float(count)) for count in self.class_count_])),
+        ]
+        return told + super()._facts()
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from separatrix.hardmargin import Inseparable, solve_hard
 from separatrix.inputs import example_weight, read_rows, schema_kept
 from separatrix.labels import Codes, encode, labels_of, plain
+from separatrix.notebook import ShowsItsFit, number
 from separatrix.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.softmargin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 from separatrix.weights import Weights
@@ -69,7 +70,7 @@ def _sides(y: Any) -> Floats:
     return np.where(codes == 1, 1.0, -1.0)
 
 
-class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxMarginClassifier(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The separator of largest margin, hard or soft, with the proof of how close to it the weights are (L2 10, L4 9).
 
     Minimises ½‖w‖² + C·Σ max(0, 1 − y(⟨w,x⟩ + b)); for K > 2 classes jointly ½‖W‖² + C·Σ max(0, 1 − lead of the true class).
@@ -225,6 +226,15 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _names(self) -> list[str] | None:
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else [str(name) for name in names]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
+        told = [
+            ("margin", margins),
+            ("examples that hold it", f"{len(self.support_):,}"),
+            ("duality gap", number(self.dual_gap_)),
+        ]
+        return told + super()._facts()
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
