@@ -231,7 +231,7 @@ class MaxMarginClassifier(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type:
         margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
         told = [
             ("margin", margins),
-            ("examples that hold it", f"{len(self.support_):,}"),
+            ("held by", f"{len(self.support_):,} examples"),
             ("duality gap", number(self.dual_gap_)),
         ]
         return told + super()._facts()

@@ -22,6 +22,8 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "*", ">", "p")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "ooo", "++", "---")
 LONGEST = 24
 MANY = 2_000
+SMALL = 3.0
+"""Axes less wide than so many inches get a smaller legend."""
 
 
 class Canvas(NamedTuple):
@@ -120,7 +122,9 @@ def legend(drawn: Canvas, handles: Sequence[Any], loc: str = "best") -> Any:
     if drawn.own:
         made = drawn.ax.figure.legend(handles, labels, frameon=False, loc="outside right upper")
     else:
-        made = drawn.ax.legend(handles, labels, framealpha=0.8, loc=loc, fontsize="small")
+        inches = drawn.ax.get_window_extent().width / drawn.ax.figure.dpi
+        size, gap = ("small", 0.4) if inches >= SMALL else ("x-small", 0.2)
+        made = drawn.ax.legend(handles, labels, framealpha=0.7, loc=loc, fontsize=size, labelspacing=gap, borderpad=gap)
     for handle in made.legend_handles:
         if hasattr(handle, "set_sizes"):  # however small the points are
             handle.set(sizes=[36.0], alpha=1.0)

@@ -11,7 +11,7 @@ from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, number
 from separatrix.plots.readings import codes_of, leads_of, linear_weights, scores_of
 from separatrix.rows import Array, Floats, as_rows
 
-DISTANCE = r"$y(\langle w, x\rangle + b)/\|w\|$, signed distance to the boundary"
+DISTANCE = "signed distance to the boundary"
 SCORE = "score of the true class"
 LEAD = "lead of the true class over its best rival"
 

@@ -14,11 +14,6 @@ from separatrix.weights import Weights
 SAMPLE = 1_000
 """The main direction is that of so many examples, evenly spaced among all."""
 ROOM = 0.08
-_BESIDE = (
-    "main direction orthogonal to $w$\n({:.0%} of the variance left)",
-    "main direction orthogonal to it\n({:.0%} of the variance left)",
-    "main direction of the examples ({:.0%} of the variance)",
-)
 SQUARE = 4.0
 """Where one side of the window is at most so many times the other, both have one scale: right angles look right."""
 
@@ -109,12 +104,16 @@ def plane_of(X: Any, weights: Weights | None, names: list[str]) -> Plane:
     if d == 2:
         return Plane(np.zeros(2), np.eye(2), (literal(names[0]), literal(names[1])), True)
     axes, labels, exact = _axes(X, weights)
+    many = weights is None or len(weights.coef) > 1
     while len(axes) < 2:
         direction, share = _main_direction(X, axes)
-        labels.append(_BESIDE[len(weights.coef) > 1 if labels and weights is not None else 2].format(share))
+        what = (
+            "main direction of the examples" if not labels else "main direction orthogonal to " + ("it" if many else "$w$")
+        )
+        labels.append(f"{what}\n({share:.0%} of the variance{' left' if labels else ''})")
         axes = np.vstack([axes, direction])
     if not exact:
-        labels[0] += "\n(regions: those of the plane through the mean)"
+        labels[0] += "\nregions: those of the plane through the mean"
     mean = np.asarray(X.mean(axis=0)).reshape(-1)
     return Plane(mean - (mean @ axes.T) @ axes, axes, (labels[0], labels[1]), exact)
 
