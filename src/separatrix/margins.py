@@ -229,12 +229,8 @@ class MaxMarginClassifier(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type:
 
     def _facts(self) -> list[tuple[str, str]]:
         margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
-        told = [
-            ("margin", margins),
-            ("held by", f"{len(self.support_):,} examples"),
-            ("duality gap", number(self.dual_gap_)),
-        ]
-        return told + super()._facts()
+        held = f"{len(self.support_):,} examples"
+        return [("margin", margins), ("held by", held), ("duality gap", number(self.dual_gap_)), *super()._facts()]
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""

@@ -112,7 +112,7 @@ def as_html(certificate: Certificate) -> str:
 def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     """Return the numbers of the statement, each with its name."""
     proof, facts = certificate.proof, []
-    if certificate.separator is not None and proof.n_classes == 2:
+    if certificate.separator is not None and proof.n_classes == 2 and proof.verdict != "inseparable":
         w, b = certificate.separator
         facts.append(("w", _vector(list(w))))
         facts += [("b", _number(float(b)))] if proof.bias else []

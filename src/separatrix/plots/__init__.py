@@ -4,6 +4,11 @@ They follow scikit-learn: `SomethingDisplay.from_estimator(...)` draws and retur
 its artists and its data. Nothing is ever shown by itself: call `pyplot.show()`, or save `figure_`.
 """
 
+try:
+    import matplotlib  # noqa: F401
+except ImportError:
+    raise ImportError("separatrix.plots draws with matplotlib, which is missing: pip install 'separatrix[plot]'") from None
+
 from separatrix.plots.boundary import BoundaryDisplay
 from separatrix.plots.margins import MarginDisplay
 from separatrix.plots.passes import PassesDisplay

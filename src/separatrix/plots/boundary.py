@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -111,7 +112,7 @@ class BoundaryDisplay:
         fields = leads_of(shown)
         tied = np.flatnonzero(fields.max(axis=1) <= 0.0)
         if tied.size:  # a tie belongs to the class that is predicted there
-            said = encode_as(classes, _in_pieces(type(estimator).predict, estimator, X, plane, uv[tied]))
+            said = encode_as(classes, _in_pieces(lambda model, part: model.predict(part), estimator, X, plane, uv[tied]))
             fields[tied, said] = 1e-9 * (float(np.abs(fields).max()) or 1.0)
         with_w = weights is not None and len(weights.coef) == 1 and np.any(weights.coef)
         leads = leads_of(scores)
@@ -228,7 +229,9 @@ def _in_pieces(ask: Callable[[Any, Any], Array], estimator: Any, X: Any, plane: 
         )
     step = max(1, _AT_ONCE // d)
     parts = np.split(uv, range(step, len(uv), step))
-    return np.concatenate([ask(estimator, _like(X, plane.points(part))) for part in parts])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.concatenate([ask(estimator, _like(X, plane.points(part))) for part in parts])
 
 
 def _like(X: Any, points: Floats) -> Any:

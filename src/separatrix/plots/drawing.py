@@ -6,16 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 
 from separatrix.labels import Codes
 from separatrix.notebook import COLOURS
 from separatrix.rows import Floats
-
-try:
-    import matplotlib as mpl
-except ImportError:
-    raise ImportError("separatrix.plots draws with matplotlib, which is missing: pip install 'separatrix[plot]'") from None
 
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "*", ">", "p")
 """Eleven shapes to eight colours: the first 88 classes all look different."""

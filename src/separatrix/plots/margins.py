@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from separatrix.labels import encode, encode_as, labels_of
 from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, number
@@ -114,6 +115,7 @@ class MarginDisplay:
                 self.least_ = ax.axvline(least, color=ink(), lw=1.2, ls="--", label=f"smallest: {number(least)}")
                 handles.append(self.least_)
             ax.set(xlabel=self.kind, ylabel="examples")
+            ax.yaxis.set_major_locator(MaxNLocator(integer=True))
             if show_legend:
                 self.legend_ = legend(drawn, handles)
         return self

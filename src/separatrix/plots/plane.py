@@ -107,10 +107,8 @@ def plane_of(X: Any, weights: Weights | None, names: list[str]) -> Plane:
     many = weights is None or len(weights.coef) > 1
     while len(axes) < 2:
         direction, share = _main_direction(X, axes)
-        what = (
-            "main direction of the examples" if not labels else "main direction orthogonal to " + ("it" if many else "$w$")
-        )
-        labels.append(f"{what}\n({share:.0%} of the variance{' left' if labels else ''})")
+        beside = "orthogonal to " + ("it" if many else "$w$") if labels else "of the examples"
+        labels.append(f"main direction {beside}\n({share:.0%} of the variance{' left' if labels else ''})")
         axes = np.vstack([axes, direction])
     if not exact:
         labels[0] += "\nregions: those of the plane through the mean"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from separatrix.fisher import FisherDiscriminant
 from separatrix.labels import Codes, encode, labels_of
@@ -106,6 +107,7 @@ class ProjectionDisplay:
         ]
         self.threshold_ = None
         ax.set(xlabel=r"$\langle w, x\rangle/\|w\|$ (marks: class means)", ylabel="examples")
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         if self.threshold is None:
             return self.bars_
         label = f"threshold {number(self.threshold)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -57,14 +56,12 @@ def scores_of(estimator: Any, X: Any) -> Floats:
 
     A classifier that only predicts has scores of 1 for its class and −1 for the others.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        if hasattr(estimator, "decision_function"):
-            scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
-            n_outputs = max(len(classifier_of(estimator).classes_), 2)
-            if scores.ndim == 1 or scores.shape[1] == n_outputs:
-                return scores.reshape(len(scores), -1)
-        said, classes = estimator.predict(X), classifier_of(estimator).classes_
+    classes = classifier_of(estimator).classes_
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1 or scores.shape[1] == len(classes):
+            return scores.reshape(len(scores), -1)
+    said = np.asarray(estimator.predict(X))
     told = np.where(said[:, None] == classes[None], 1.0, -1.0)
     return told if len(classes) > 2 else told[:, 1:]
 

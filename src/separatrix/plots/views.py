@@ -93,7 +93,7 @@ class ComparisonDisplay:
             ax.set_yticks(np.arange(len(self.rows)), [literal(row.model) for row in self.rows])
             ax.set_ylim(len(self.rows) - 0.4, -0.6)
             ax.grid(axis="x", alpha=0.25, lw=0.6)
-            ax.set_xlabel("accuracy (bars: deviation of the folds)")
+            ax.set_xlabel("accuracy ± deviation of the folds")
             if show_legend:
                 marks = [
                     Line2D([], [], ls="", marker=marker(k), color=colour(k), mec=ink(), mew=0.6, ms=7, label=literal(view))

@@ -33,8 +33,8 @@ class WeightsDisplay:
     --------
     >>> from separatrix.plots import WeightsDisplay
     >>> shown = WeightsDisplay(names=["free", "you", "win"], weights=[2.0, -1.5, 1.0], towards=("ham", "spam")).plot()
-    >>> [bar.get_width() for bar in shown.bars_]
-    [2.0, -1.5, 1.0]
+    >>> [tick.get_text() for tick in shown.ax_.get_yticklabels()]
+    ['free', 'you', 'win']
     >>> import matplotlib.pyplot as plt
     >>> plt.close(shown.figure_)
     """
