@@ -5,6 +5,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,24 @@ def test_every_public_name_shows_an_example():
         thing = getattr(separatrix, name)
         if callable(thing) and name not in ("Ledger", "Trace"):
             assert ">>>" in inspect.getdoc(thing), name
+
+
+def test_the_pictures_of_the_documents_are_made_by_their_code(tmp_path):
+    command = [sys.executable, "-W", "error", ROOT / "tools" / "pictures.py", tmp_path]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not run.returncode, run.stderr
+    text = (ROOT / "docs" / "plots.md").read_text()
+    named = re.findall(r"\(images/(\w+\.png)\)", text)
+    assert len(named) == text.count("```python") and sorted(named) == sorted(file.name for file in tmp_path.iterdir())
+    for name in named:
+        kept = ROOT / "docs" / "images" / name
+        assert kept.stat().st_size < 150_000
+        assert _size(kept) == _size(tmp_path / name), f"{name} is stale: python tools/pictures.py"
+    assert len(set(re.findall(r"docs/images/(\w+\.png)", (ROOT / "README.md").read_text())) & set(named)) == 2
+
+
+def _size(png):
+    return struct.unpack(">II", png.read_bytes()[16:24])
 
 
 def test_reference_is_short_and_imports_only_numpy():

@@ -12,11 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.inputs import HeldOut, NoneHeldOutError, example_weight, names_of, read_examples, read_rows
 from separatrix.labels import Codes, encode, encode_as, labels_of
+from separatrix.notebook import ShowsItsFit, number, picture
 from separatrix.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem
 
 
-class Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Classifier(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that decides by the scores of its outputs: one for two classes, one a class for more."""
 
     classes_: Array
@@ -128,3 +129,40 @@ class ErrorDrivenClassifier(Classifier):
             positive: Ints = (scores[:, 0] >= 0).astype(np.int64)
             return positive
         return super()._decide(scores, n_classes)
+
+    # In a notebook.
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the course of the training, and what there is to say of any fit."""
+        cut, cycle = self.ledger_.cut, self.cycle_
+        ended = "with a clean pass" if self.converged_ else "without a clean pass"
+        if cut is not None:
+            ended = f"early: back to pass {cut.pass_number:,}, of the best held-out accuracy"
+        elif cycle is not None:
+            ended = f"in a cycle: the weights of pass {cycle.start:,} come back every {cycle.period:,} passes"
+        told = [
+            ("passes", f"{self.n_iter_:,}, {self.n_seen_:,} examples presented"),
+            ("mistakes", f"{self.n_mistakes_:,}, {self.mistakes_per_pass_[-1]:,} of them in the last pass"),
+            ("ended", ended),
+        ]
+        if hasattr(self, "radius_"):
+            told.append(("radius R", f"{number(self.radius_)}; bounds(X, y) finds γ and the bound R²/γ²"))
+        return told + super()._facts()
+
+    def _mistaken(self) -> tuple[Array, Array] | None:
+        """Return the examples of the mistakes and their classes, by code, where they are stored."""
+        ledger = self.ledger_
+        if ledger.stored is None or ledger.absent or ledger.stored.n == 0:
+            return None
+        rows, numbers = ledger.mistaken_rows()
+        return (rows.source, numbers) if not rows.sparse else None
+
+    def _picture(self) -> str:
+        found = self._mistaken() if self.n_features_in_ == 2 else None
+        if found is None:
+            return ""
+        points, numbers = found
+        true = self.ledger_.up >= 0
+        which, first = np.unique(numbers[true], return_index=True)
+        caption = "the mistaken examples, and what the learner says around them"
+        return picture(self, np.asarray(points[which]), self.ledger_.up[true][first], caption)

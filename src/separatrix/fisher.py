@@ -15,6 +15,7 @@ from separatrix.classifier import Classifier
 from separatrix.inputs import declared_classes, example_weight, names_of, read_examples, read_rows, schema_kept
 from separatrix.labels import encode, encode_as, labels_of, newcomers, with_newcomer
 from separatrix.moments import Moments, merge
+from separatrix.notebook import number, some
 from separatrix.quotient import Directions, maximise
 from separatrix.rows import Array, Floats, Rows
 from separatrix.weights import Weights
@@ -298,6 +299,13 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     @property
     def _n_features_out(self) -> int:
         return int(self.scalings_.shape[1])
+
+    def _facts(self) -> list[tuple[str, str]]:
+        told = [
+            ("Fisher's quotient", some([number(float(quotient)) for quotient in self.quotients_])),
+            ("examples of each class", some([number(float(count)) for count in self.class_count_])),
+        ]
+        return told + super()._facts()
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""

@@ -240,6 +240,13 @@ class KernelPerceptron(ErrorDrivenClassifier):
         then.converged_ = self.converged_ and step == self.ledger_.steps
         return then
 
+    def _mistaken(self) -> tuple[Array, Array] | None:
+        """Return the stored examples, and which of them each mistake was made on; under a budget not all are stored."""
+        rows = self._voters.rows
+        if rows is None or rows.sparse or self.budget is not None:
+            return None
+        return rows.source, np.searchsorted(self.support_, self.ledger_.example)
+
     # Output.
 
     @property

@@ -16,6 +16,7 @@ from separatrix.classifier import Classifier
 from separatrix.hardmargin import Inseparable, solve_hard
 from separatrix.inputs import example_weight, names_of, read_examples, schema_kept
 from separatrix.labels import Codes, encode, plain
+from separatrix.notebook import number
 from separatrix.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.softmargin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 from separatrix.weights import Weights
@@ -217,6 +218,11 @@ class MaxMarginClassifier(Classifier):
     def _length(self, weights: Weights) -> float:
         squared = float(np.sum(weights.coef**2))
         return float(np.sqrt(squared + float(np.sum(weights.intercept**2)) * (self.fit_intercept == "augmented")))
+
+    def _facts(self) -> list[tuple[str, str]]:
+        margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
+        held = f"{len(self.support_):,} examples"
+        return [("margin", margins), ("held by", held), ("duality gap", number(self.dual_gap_)), *super()._facts()]
 
     def _scores(self, rows: Rows) -> Floats:
         return self._linear_scores(rows, self.coef_, self.intercept_)

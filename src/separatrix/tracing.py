@@ -13,6 +13,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from sklearn.base import clone
 
 from separatrix.labels import encode_as, plain
 from separatrix.learner import LinearLearner
+from separatrix.notebook import MOST_POINTS, beside, cells_table, picture
 from separatrix.orders import visits
 from separatrix.rows import Ints, Rows, as_rows
 from separatrix.separators import Separator, best_separator, flattened
@@ -131,13 +133,19 @@ class Trace:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n" + self.explanation() + "\n"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        said = escape(self.explanation()).replace("\n", "<br>")
+        return cells_table(self._heads(), self._cells(SHOWN)) + beside(f"<p>{said}</p>", self._picture())
 
-        def line(tag: str, cells: list[str]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = "".join(line("td", row) for row in self._cells(SHOWN))
-        return f"<table>{line('th', self._heads())}{body}</table><p>{escape(self.explanation())}</p>"
+    def _picture(self) -> str:
+        """Return the examples and the areas of the last weights, where there are two features and not too many examples."""
+        X, labels = self.examples.source, {row["example"]: row["label"] for row in self.rows}
+        if self.examples.sparse or self.examples.d != 2 or not 0 < len(labels) <= MOST_POINTS:
+            return ""
+        model, shown = self.model, sorted(labels)
+        codes = encode_as(model.classes_, np.array([labels[i] for i in shown]))
+        caption = "the examples, and what the learner says around them"
+        points = np.asarray(X[shown], dtype=np.float64)
+        return picture(model, points, codes, caption)
 
     def _heads(self) -> list[str]:
         line1 = "‖w‖² ≤ 2k·R²" if len(self.model.classes_) > 2 else "‖w‖² ≤ k·R²"
