@@ -156,7 +156,8 @@ class Bounds:
 
     def __repr__(self) -> str:
         margin = "no margin: not separable, or no separator found" if self.gamma is None else f"γ = {self.gamma:.6g}"
-        lines = [f"{self.mistakes:,} mistakes in {self.passes} passes; R = {self.radius:.6g}, {margin}"]
+        passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
+        lines = [f"{self.mistakes:,} mistakes in {passes}; R = {self.radius:.6g}, {margin}"]
         for bound in self.applying:
             lines.append(f"  {bound.theorem}: {bound.quantity} {bound.made:,.6g} ≤ {bound.possible:,.6g}")
         if not self.applying:
