@@ -22,7 +22,7 @@ def random_set(n: int, classes: int = 2, gap: float = 0.5, noise: float = 0.0, s
     --------
     >>> X, y = random_set(4, gap=1.0, seed=0)
     >>> X.shape, y.tolist()
-    ((4, 2), [-1, -1, -1, 1])
+    ((4, 2), [1, -1, -1, -1])
     """
     rng = np.random.default_rng(seed)
     turn = rng.uniform(0.0, 2.0 * np.pi)

@@ -51,6 +51,7 @@ function keep() {
 
 function show(doc, state) {
   if (recipe.data !== "points") viewer.window = null;
+  document.getElementById("viewer").hidden = false;
   viewer.load(doc, state);
   editor.take(recipe.data === "points" ? recipe.points : null, doc);
   controls.show(recipe, doc);
@@ -145,6 +146,7 @@ async function open() {
       return;
     }
   }
+  if (recipe.data === "csv" && !recipe.csv) return; // the controls ask for it
   await run(t, views);
 }
 

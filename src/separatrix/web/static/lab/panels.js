@@ -117,10 +117,14 @@ export function stepPanel(panel, run, t) {
   const now = run.at(t);
   const w = (k) => (run.dual ? `a sum of ${count(k, "mistake")}` : vec(run.weights(k)));
   const named = run.doc.bias && !run.dual ? "(w, b)" : "w";
+  if (!run.steps) {
+    put(panel, h("h2", null, "Draw"), h("p", { class: "say" }, "Click to add a point of the chosen class, drag one to move it. As soon as there are two classes, the perceptron learns from what is drawn."));
+    return;
+  }
   if (now.example === null) {
     put(panel, h("h2", null, "Before the first step"),
       h("p", { class: "say" }, run.dual ? "No mistake yet: every score is 0." : `Training starts from ${named} = 0: every score is 0.`),
-      run.steps ? h("p", { class: "quiet" }, "→ and ← step by example, ↓ and ↑ by mistake, space plays.") : null,
+      h("p", { class: "quiet" }, "→ and ← step by example, ↓ and ↑ by mistake, space plays."),
       run.K === 1 ? h("dl", { class: "facts" }, fact("w-after", named, w(0))) : null);
     return;
   }

@@ -195,13 +195,19 @@ export class Picture {
     pen.text(up, inner.x + 6, inner.y + 14, style);
   }
 
+  // The street and the points that hold it come with the max-margin boundary, and at the end.
+  _street(state) {
+    const asked = state.views.includes("margin") || (state.t === this.run.steps && this.run.steps > 0);
+    return state.street && asked && this.run.doc.max_margin !== null;
+  }
+
   _line(pen, lines, style) {
     pen.path(lines.map((line) => line.map((p) => this.frame.toPixels(p))), style);
   }
 
   _boundaries(pen, state, shown, colours) {
     const { run, fields } = this;
-    if (shown.includes("margin") && state.street && run.K === 1) {
+    if (this._street(state) && run.K === 1) {
       const street = this.field("margin", state.t);
       for (const level of [-1, 1]) {
         this._line(pen, fields.boundary(street, level), { stroke: colours.views.margin, width: 1.4, dash: [3, 4] });
@@ -222,7 +228,7 @@ export class Picture {
     const { run, frame, radius } = this;
     const place = (i) => frame.toPixels(frame.points[i]);
     const { certificate, max_margin: street } = run.doc;
-    if (state.street && street) for (const i of street.support) {
+    if (this._street(state)) for (const i of street.support) {
       pen.circle(...place(i), radius + 5, { stroke: colours.views.margin, width: 1.8 });
     }
     if (state.witness && certificate) for (const { row, weight } of certificate.witness) {
@@ -242,6 +248,7 @@ export class Picture {
   // w, drawn from the boundary into the side that it calls positive.
   _vector(pen, state, colours) {
     const { run, frame, fields } = this;
+    this._wBox = null;
     if (run.K !== 1 || !fields.straight || !state.views.includes("last")) return;
     const [a, b, c] = fields.affine(run.weights(run.mistakesAt(state.t)));
     const length = Math.hypot(a, b);
@@ -260,22 +267,32 @@ export class Picture {
     const [start, end] = [frame.toPixels(from), frame.toPixels(to)];
     arrow(pen, start, end, { stroke: colours.ink, width: 2.4 });
     const away = [end[0] + (12 * (end[0] - start[0])) / Math.hypot(end[0] - start[0], end[1] - start[1]), end[1]];
-    pen.text("w", away[0], away[1] + (end[1] > start[1] ? 16 : -4), {
-      size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center",
-    });
+    const base = away[1] + (end[1] > start[1] ? 16 : -4);
+    this._wBox = [away[0] - 8, base - 12, away[0] + 8, base + 4];
+    pen.text("w", away[0], base, { size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center" });
   }
 
+  // Coordinates and labels of a few points, each where it covers nothing; one that finds no room is left out.
   _names(pen, state, colours) {
     const { run, frame, radius } = this;
     if (run.doc.x.length > 12) return;
     const inner = frame.inner();
-    frame.points.forEach((point, i) => {
-      const [x, y] = frame.toPixels(point);
+    const places = frame.points.map((point) => frame.toPixels(point));
+    const taken = places.map(([x, y]) => [x - radius, y - radius, x + radius, y + radius]);
+    if (this._wBox) taken.push(this._wBox);
+    const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
+    for (const { row } of witness) taken.push([places[row][0] - 30, places[row][1] + radius + 10, places[row][0] + 30, places[row][1] + radius + 26]);
+    const free = ([x0, y0, x1, y1]) =>
+      x0 >= inner.x && x1 <= inner.x + inner.width && y0 >= inner.y && y1 <= inner.y + inner.height &&
+      !taken.some((box) => x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1);
+    places.forEach(([x, y], i) => {
       const text = `${vec(run.doc.x[i])} ${label(run.classes, run.doc.y[i])}`;
-      const left = x > inner.x + inner.width - 110;
-      pen.text(text, x + (left ? -radius - 7 : radius + 7), y - radius - 5, {
-        size: 12.5, weight: 500, fill: colours.ink, halo: colours.paper, align: left ? "end" : "start",
-      });
+      const [gap, wide] = [radius + 7, 6.9 * text.length];
+      const spots = [[x + gap, y - gap + 2], [x - gap - wide, y - gap + 2], [x + gap, y + gap + 9], [x - gap - wide, y + gap + 9], [x - wide / 2, y - gap - 8], [x - wide / 2, y + gap + 19]];
+      const spot = spots.find(([left, base]) => free([left, base - 11, left + wide, base + 3]));
+      if (!spot) return;
+      taken.push([spot[0], spot[1] - 11, spot[0] + wide, spot[1] + 3]);
+      pen.text(text, spot[0], spot[1], { size: 12.5, weight: 500, fill: colours.ink, halo: colours.paper });
     });
   }
 }

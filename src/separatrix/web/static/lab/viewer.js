@@ -7,6 +7,11 @@ import { Picture, VIEWS, available } from "./picture.js";
 import { Run } from "./run.js";
 import { count, label, num } from "./words.js";
 
+// The word, or on a narrow screen a cross.
+function mistakeWord() {
+  return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
+}
+
 const SPEEDS = [0.5, 1, 2, 5, 20, 100];
 
 export class Viewer {
@@ -38,11 +43,11 @@ export class Viewer {
       SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} / s`)));
     const transport = h("div", { class: "transport", role: "group", "aria-label": "Steps" },
       button("first", "|◀", "To the beginning (Home)", () => this.go(0)),
-      button("back-mistake", "◀ mistake", "One mistake back (up arrow)", () => this.mistake(-1)),
+      button("back-mistake", ["◀ ", ...mistakeWord()], "One mistake back (up arrow)", () => this.mistake(-1)),
       button("back", "◀", "One example back (left arrow)", () => this.go(this.state.t - 1)),
       this.playing,
       button("forward", "▶", "One example on (right arrow)", () => this.go(this.state.t + 1)),
-      button("forward-mistake", "mistake ▶", "One mistake on (down arrow)", () => this.mistake(1)),
+      button("forward-mistake", [...mistakeWord(), " ▶"], "One mistake on (down arrow)", () => this.mistake(1)),
       button("end", "▶|", "To the end (End)", () => this.go(Infinity)),
       h("label", { class: "speed" }, "steps ", this.tempo));
     this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
@@ -57,8 +62,8 @@ export class Viewer {
     this.tools = h("div", { id: "tools" });
     put(root,
       h("div", { class: "left" },
-        h("section", { class: "card picture", "aria-label": "Picture" }, this.tools, this.stage, this.key, this.legend, this.note,
-          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport, this.where), takeaways),
+        h("section", { class: "card picture", "aria-label": "Picture" }, h("div", { class: "over" }, this.key, this.tools), this.stage,
+          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport, this.where), this.legend, this.note, takeaways),
         h("div", { class: "pair" }, this.panels.certificate, this.panels.passes)),
       h("div", { class: "right" }, this.panels.step, this.panels.proof),
       this.live);
@@ -74,6 +79,7 @@ export class Viewer {
     this.state.t = this._clamped(state.t ?? 0);
     this.scrub.max = this.run.steps;
     this._legend(can);
+    for (const name of ["proof", "certificate", "passes"]) this.panels[name].hidden = !this.run.steps;
     certificatePanel(this.panels.certificate, this.run);
     this._resize(true);
   }
@@ -87,7 +93,7 @@ export class Viewer {
         ? box(`view-${name}`, title, this.state.views.includes(name), (on) => this._toggleView(name, on), swatch(name, dash))
         : null);
     put(this.legend, views,
-      doc.max_margin ? box("street", this.run.K === 1 ? "margin band, support" : "support points", this.state.street, (on) => this._set({ street: on })) : null,
+      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support" : "support points", this.state.street, (on) => this._set({ street: on })) : null,
       doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (on) => this._set({ witness: on })) : null);
     const shapes = ["●", "■", "▲", "◆", "▼", "⬟", "★"];
     put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, shapes[c % 7]), ` ${label(doc.classes, c)}`)),
@@ -183,7 +189,9 @@ export class Viewer {
     if (!this.run) return;
     const width = Math.floor(this.stage.clientWidth);
     if (!width || (!force && width === this.picture?.frame.width)) return;
-    const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(320, globalThis.innerHeight * 0.62)));
+    // as high as leaves the steps in sight
+    const room = globalThis.innerHeight - (this.stage.getBoundingClientRect().top + globalThis.scrollY) - 140;
+    const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(width * 0.5, room)));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     this.picture = new Picture(this.run, width, height, this.window);
