@@ -184,3 +184,18 @@ def test_the_run_can_be_saved_as_a_page_that_opens_from_disk(page, browser, lab_
     with watched(browser, file.as_uri()) as alone:
         alone.goto(f"{file.as_uri()}#step=4")
         assert shown(alone, "w-after") == "(1, −3)"
+
+
+def test_a_traced_page_opens_from_disk(browser, tmp_path):
+    file = tmp_path / "iris.html"
+    assert CliRunner().invoke(app, ["trace", "iris", "--passes", "2", "--html", str(file)]).exit_code == 0
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        with watched(browser, file.as_uri(), viewport={"width": width, "height": 844}, color_scheme=scheme) as page:
+            page.goto(file.as_uri())
+            assert page.inner_text("h1") == "iris"
+            page.keyboard.press("ArrowDown")
+            assert shown(page, "verdict") == "mistake 1"
+            assert "4 features, seen along the two main directions of the classes' last weights" in shown(page, "plane-note")
+            page.keyboard.press("End")
+            assert shown(page, "where").startswith("step 300 of 300, 7 mistakes, pass 2")
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
