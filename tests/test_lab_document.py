@@ -111,6 +111,18 @@ def test_a_long_run_is_cut_and_says_so(monkeypatch):
         made(noisy)
 
 
+def test_a_run_of_many_passes_is_cut_at_its_steps(monkeypatch):
+    recipe = {"data": "points", "points": [(1, 1, "a"), (1.01, 1, "b")], "passes": 0, "learner": "averaged"}
+    monkeypatch.setattr(lab_document, "MOST_STEPS", 31)
+    found = made(recipe)
+    assert len(found["steps"]) == 31 and not found["complete"] and found["n_steps"] > 500
+    assert found["mistakes"]["step"][-1] <= 31 and len(found["w"]) == len(found["mistakes"]["step"]) + 1
+    assert found["pass_starts"] == list(range(0, 31, 2))
+    monkeypatch.setattr(lab_document, "MOST_KERNEL_MISTAKES", 3)
+    kernel = made({"data": "random", "n": 60, "noise": 0.3, "passes": 2, "learner": "kernel"})
+    assert len(kernel["mistakes"]["step"]) == 3 and not kernel["complete"]
+
+
 def test_the_plane_says_what_it_hides():
     assert made({"data": "lecture:L3.6"})["plane"]["kind"] == "augmented"
     for recipe in ({"data": "iris", "passes": 2}, {"data": "iris", "positive": "setosa", "passes": 9}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ FORMAT = "separatrix run 1"
 MOST_NUMBERS = 1_000_000
 """Of the examples, and of the weights after each mistake, in a document."""
 MOST_STEPS = 200_000
+MOST_KERNEL_MISTAKES = 3_000
+"""With a kernel, a score is a sum over the mistakes, which the page adds up."""
 MOST_PLOTTED_BOUNDS = 5_000
 """Examples up to which the theorem for data that are not separable is evaluated; it takes long on more."""
 PATIENCE = 5.0
@@ -46,12 +49,12 @@ def document(setup: Setup) -> dict[str, Any]:
     ledger = model.ledger_
     classes, codes = encode(labels)
     steps, starts = _order(setup, model, as_rows(Z), codes)
-    path, mistakes = _path(setup, model, as_rows(Z), codes)
-    most = min(len(steps), MOST_STEPS, int(ledger.step[mistakes]) - 1 if mistakes < len(ledger) else len(steps))
+    path, k = _path(setup, model, as_rows(Z))
+    shown = int(ledger.step[k]) - 1 if k < len(ledger) else len(steps)
+    steps = steps[:shown]
     X, y = setup.X, codes
     if setup.held_out is not None:
         X, y = np.vstack([X, setup.held_out[0]]), np.append(codes, encode_as(classes, plain(np.asarray(setup.held_out[1]))))
-    k = int(np.searchsorted(ledger.step, most, side="right"))
     last = path[-1] if path is not None else None
     return {
         "format": FORMAT,
@@ -71,17 +74,17 @@ def document(setup: Setup) -> dict[str, Any]:
         "rule": _rule(model),
         "tie": model.tie,
         "order": model.order,
-        "steps": steps[:most].tolist(),
-        "pass_starts": [start for start in starts if start < max(most, 1)],
-        "complete": most == len(steps),
-        "n_steps": len(steps),
+        "steps": steps.tolist(),
+        "pass_starts": [start for start in starts if start < len(steps)],
+        "complete": len(steps) == ledger.steps,
+        "n_steps": int(ledger.steps),
         "mistakes": {
             "step": ledger.step[:k].tolist(),
             "up": ledger.up[:k].tolist(),
             "down": ledger.down[:k].tolist(),
             "by": ledger.correction[:k].tolist() if ledger.correction.size else None,
         },
-        "w": None if path is None else path[: k + 1].tolist(),
+        "w": None if path is None else path.tolist(),
         "kernel": _kernel(model) if setup.kernel else None,
         "kept": getattr(ledger, "kept", None),
         "n_mistakes": int(model.n_mistakes_),
@@ -106,28 +109,41 @@ def _fitted(setup: Setup, Z: Floats, labels: Any) -> Any:
 
 
 def _order(setup: Setup, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[int]]:
-    """Return the examples in the order of their presentation, and how many were presented before each pass."""
-    if setup.kernel:
-        problem = Problem(rows, codes, np.empty(0))
-        passes = [(p, visited(model.order, problem, model._draw, p)) for p in range(len(model.ledger_.pass_starts))]
-    else:
-        passes = [(number, which.copy()) for number, which in presentations(model, rows)]
-    counts = np.bincount([number for number, _ in passes], [len(which) for _, which in passes])
-    shown = counts[1:] if not setup.kernel else counts
-    starts = np.concatenate([[0], np.cumsum(shown)[:-1]]).astype(int).tolist()
-    return np.concatenate([which for _, which in passes]), starts
+    """Return the first examples in the order of their presentation, and how many were presented before each pass."""
+    steps: list[Any] = []
+    starts: list[int] = []
+    seen = 0
+    for number, which in _passes(setup, model, rows, codes):
+        if number > len(starts):
+            starts.append(seen)
+        steps.append(which)
+        seen += len(which)
+        if seen >= MOST_STEPS:
+            break
+    return np.concatenate(steps)[:MOST_STEPS], starts
 
 
-def _path(setup: Setup, model: Any, rows: Rows, codes: Any) -> tuple[Any, int]:
+def _passes(setup: Setup, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the number of a pass, from 1, and examples in the order of their presentation."""
+    if not setup.kernel:
+        yield from ((number, which.copy()) for number, which in presentations(model, rows))
+        return
+    problem = Problem(rows, codes, np.empty(0))
+    for number in range(len(model.ledger_.pass_starts)):
+        yield number + 1, visited(model.order, problem, model._draw, number)
+
+
+def _path(setup: Setup, model: Any, rows: Rows) -> tuple[Any, int]:
     """Return the weights after 0, 1, 2 … mistakes, the bias of each output last, and after how many of them it ends."""
     ledger = model.ledger_
+    early = int(np.searchsorted(ledger.step, MOST_STEPS, side="right"))
     if setup.kernel:
-        return None, len(ledger)
+        return None, min(early, MOST_KERNEL_MISTAKES)
     state = ledger.state(rows.sparse, ledger.start)
-    width = _flat(state.weights(), ledger.bias).size
-    most = min(len(ledger), max(1, MOST_NUMBERS // width))
-    path = np.empty((most + 1, width))
-    path[0] = _flat(state.weights(), ledger.bias)
+    first = _flat(state.weights(), ledger.bias)
+    most = min(early, max(1, MOST_NUMBERS // first.size))
+    path = np.empty((most + 1, first.size))
+    path[0] = first
     for m in range(most):
         ledger.replay_into(state, rows, ledger.example, slice(m, m + 1))
         path[m + 1] = _flat(state.weights(), ledger.bias)

@@ -2,7 +2,9 @@
 
 import { s } from "./dom.js";
 import { ticks } from "./frame.js";
-import { num } from "./words.js";
+import { count, num } from "./words.js";
+
+const MOST_BARS = 100;
 
 function canvas(width, height, title) {
   return s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart" });
@@ -47,7 +49,7 @@ export function proofChart(run, k, whole) {
   const top = Math.max(...norms, speaks ? far * R2 : 0, 1e-9) * 1.04;
   const x = scaled(0, far, box.left, width - box.right);
   const y = scaled(0, top, height - box.bottom, box.top);
-  const chart = canvas(width, height, `‖w‖² after ${k} mistakes, between k²γ² and k·R²`);
+  const chart = canvas(width, height, `‖w‖² after ${count(k, "mistake")}, between k²γ² and k·R²`);
   for (const value of ticks(0, top, 4)) {
     chart.append(s("line", { x1: box.left, x2: width - box.right, y1: y(value), y2: y(value), class: "grid" }));
     chart.append(words(short(value), box.left - 6, y(value) + 4, "tick", "end"));
@@ -157,7 +159,11 @@ export function passesChart(run, pass) {
     chart.append(words(num(value), box.left - 6, y(value) + 4, "tick", "end"));
   }
   const wide = Math.min(46, ((width - box.left - box.right) / counts.length) * 0.7);
-  counts.forEach((n, p) => {
+  if (counts.length > MOST_BARS) {
+    const every = thinned(counts.length - 1);
+    chart.append(line(every.map((p) => [x(p + 1), y(counts[p])]), "path"));
+    if (pass) chart.append(s("line", { x1: x(pass), x2: x(pass), y1: box.top, y2: height - box.bottom, class: "now" }));
+  } else counts.forEach((n, p) => {
     const high = Math.max(height - box.bottom - y(n), n === 0 ? 2 : 1);
     const kind = p + 1 === pass ? "bar current" : "bar";
     chart.append(s("rect", { x: x(p + 1) - wide / 2, y: height - box.bottom - high, width: wide, height: high, class: kind }));
@@ -170,7 +176,7 @@ export function passesChart(run, pass) {
   if (scores) {
     const low = Math.max(0, Math.min(...scores) - 0.05);
     const up = scaled(low, 1, height - box.bottom, box.top);
-    chart.append(line(scores.map((score, p) => [x(p + 1), up(score)]), "accuracy"));
+    chart.append(line(thinned(scores.length - 1).map((p) => [x(p + 1), up(scores[p])]), "accuracy"));
     const best = scores.indexOf(Math.max(...scores));
     chart.append(s("circle", { cx: x(best + 1), cy: up(scores[best]), r: 6, class: "best" }));
     for (const value of [low, 1]) chart.append(words(`${Math.round(value * 100)} %`, width - box.right + 6, up(value) + 4, "tick accuracy-tick"));

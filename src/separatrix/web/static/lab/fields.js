@@ -11,7 +11,7 @@ export class Fields {
     const { plane, map } = run.doc;
     this.straight = map.kind === "none" && !run.dual;
     this.augmented = plane.kind === "augmented";
-    this.nx = this.straight || run.width <= 12 ? 144 : 84;
+    this.nx = this.straight || (run.dual ? run.m <= 500 : run.width <= 12) ? 144 : 84;
     this.ny = Math.max(2, Math.round((this.nx * frame.height) / frame.width));
     this.size = this.nx * this.ny;
     this._sums = {};

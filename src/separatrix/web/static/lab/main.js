@@ -120,8 +120,9 @@ async function start() {
   controls = new Controls(document.getElementById("controls"), choices, {
     onRecipe: (changed) => {
       const end = viewer.run && viewer.state.t === viewer.run.steps && viewer.run.steps > 0;
+      const same = changed.learner === recipe.learner && viewer.run;
       recipe = changed;
-      run(end ? Infinity : 0);
+      run(end ? Infinity : 0, same ? viewer.state.views : undefined);
     },
     onMessage: (text) => say(text, "bad"),
     onDraw: (fresh) => {

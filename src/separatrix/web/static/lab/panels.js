@@ -216,7 +216,7 @@ export function certificatePanel(panel, run) {
     end,
     cycle ? h("p", { class: "chips" }, h("span", { class: "chip bad", id: "cycle" }, `cycle: from pass ${cycle[0]}, period ${count(cycle[1], "pass", "passes")}`)) : null,
     certificate.witness.length
-      ? h("div", { id: "witness" }, h("h3", null, "Witness"), h("p", { class: "sum" }, certificate.witness.slice(0, 8).map((w) => `${w.weight} × example ${w.row}${run.K > 1 ? ` against ${label(run.classes, w.rival)}` : ""}`).join(" + ") + (certificate.witness.length > 8 ? " + …" : "") + " = 0"))
+      ? h("div", { id: "witness" }, h("h3", null, "Witness"), h("p", { class: certificate.witness.length > 4 ? "say" : "sum" }, certificate.witness.slice(0, 8).map((w) => `${w.weight} × example ${w.row}${run.K > 1 ? ` against ${label(run.classes, w.rival)}` : ""}`).join(" + ") + (certificate.witness.length > 8 ? " + …" : "") + " = 0"))
       : null,
     street ? h("p", { class: "say", id: "street" }, `The widest margin, ${num(street.margin)}, is held by ${street.support.length <= 8 ? `examples ${street.support.join(", ")}` : count(street.support.length, "example")}.`) : null,
     h("details", null, h("summary", null, "The certificate in words"), h("ul", null, lines.map((line) => h("li", null, line)))),
@@ -230,7 +230,7 @@ export function passesPanel(panel, run, t) {
   const best = scores ? Math.max(...scores) : 0;
   const percent = (value) => `${num(Math.round(value * 1000) / 10)} %`;
   put(panel,
-    h("h2", null, "Passes ", h("small", null, "mistakes in each")),
+    h("h2", null, "Passes ", h("small", null, `${doc.rule.name === "perceptron" ? "mistakes" : "corrections"} in each`)),
     passesChart(run, pass),
     scores
       ? h("p", { class: "say", id: "held-out" }, `Held-out accuracy on ${count(doc.x.length - doc.n_train, "example")}: `, pass ? `${percent(scores[pass - 1])} after pass ${pass}, ` : "", `best ${percent(best)} after pass ${scores.indexOf(best) + 1}.`)

@@ -280,6 +280,8 @@ export class Picture {
     const places = frame.points.map((point) => frame.toPixels(point));
     const taken = places.map(([x, y]) => [x - radius, y - radius, x + radius, y + radius]);
     if (this._wBox) taken.push(this._wBox);
+    const { example } = run.at(state.t);
+    if (example !== null) taken[example] = [-10, -10, 10, 10].map((side, j) => places[example][j % 2] + side * (1 + radius / 10));
     const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
     for (const { row } of witness) taken.push([places[row][0] - 30, places[row][1] + radius + 10, places[row][0] + 30, places[row][1] + radius + 26]);
     const free = ([x0, y0, x1, y1]) =>
