@@ -71,7 +71,7 @@ export function proofChart(run, k, whole) {
     if (whole && bound !== null) {
       const cross = R2 / gamma2;
       chart.append(s("circle", { cx: x(cross), cy: y(cross * R2), r: 4.5, class: "crossing" }));
-      chart.append(words(`R²/γ² = ${num(cross)}`, x(cross) - 8, y(cross * R2) + 4, "tick", "end"));
+      chart.append(words(`R²/γ² = ${num(cross)}`, x(cross) - 9, y(cross * R2) - 5, "tick", "end"));
     }
   }
   chart.append(line(ks.map((j, i) => [x(j), y(norms[i])]), "path"));

@@ -54,12 +54,12 @@ export class Editor {
       put(tools, editable ? h("button", { type: "button", id: "edit", onclick: () => this._copy() }, "Edit these points") : null);
       return;
     }
-    const classes = this.names.map((name) => (this.names.length === 2 ? label([-1, 1], name === "1" ? 1 : 0) : name));
-    const twoSigns = this.names.length === 2 && this.names[0] === "-1" && this.names[1] === "1";
+    const numbers = this.names.map(Number);
+    const classes = numbers.every(Number.isInteger) ? numbers : this.names;
     const radio = (value, text, kind = "") => h("label", { class: `tool ${kind}` },
       h("input", { type: "radio", name: "tool", value, checked: this.tool === value, onchange: () => { this.tool = value; } }), h("span", null, text));
     put(tools, h("div", { class: "tools", role: "group", "aria-label": "Drawing" },
-      this.names.map((name, c) => radio(name, `add ${twoSigns ? classes[c] : name}`, `c${c % 7}`)),
+      this.names.map((name, c) => radio(name, `add ${label(classes, c)}`, `c${c % 7}`)),
       this.names.length < 6 ? h("button", { type: "button", id: "add-class", onclick: () => this._addClass() }, "+ class") : null,
       radio("move", "move"), radio("relabel", "relabel"), radio("delete", "delete"),
       h("button", { type: "button", id: "undo", disabled: !this.past.length, title: "Undo (Ctrl+Z)", onclick: () => this.undo() }, "Undo"),

@@ -182,6 +182,7 @@ export class Fields {
       const line = this.frame.cut(field.affine[0], level);
       return line ? [line] : [];
     }
+    if (field.affine) return this._borders(field.affine);
     const values = this.onGrid(field);
     if (values.length === 1) return this._contours(values[0], level);
     const lines = [];
@@ -195,6 +196,32 @@ export class Fields {
         rival[g] = best;
       }
       lines.push(...this._contours(lead, level, (g) => rival[g] > c)); // each border once
+    }
+    return lines;
+  }
+
+  // The borders between classes with affine scores: of each pair, the part of its line where no third class is above.
+  _borders(affine) {
+    const lines = [];
+    const less = (f, g) => f.map((value, j) => value - g[j]);
+    for (let c = 0; c < affine.length; c += 1) {
+      for (let o = c + 1; o < affine.length; o += 1) {
+        const line = this.frame.cut(less(affine[c], affine[o]));
+        if (!line) continue;
+        const [from, to] = line;
+        let [low, high] = [0, 1];
+        affine.forEach((other, j) => {
+          if (j === c || j === o) return;
+          const [a, b, rest] = less(affine[c], other);
+          const [first, last] = [from, to].map(([p, q]) => a * p + b * q + rest);
+          const zero = first / (first - last);
+          if (first < 0 && last < 0) high = -1;
+          else if (first < 0) low = Math.max(low, zero);
+          else if (last < 0) high = Math.min(high, zero);
+        });
+        const at = (share) => from.map((value, j) => value + share * (to[j] - value));
+        if (low < high) lines.push([at(low), at(high)]);
+      }
     }
     return lines;
   }

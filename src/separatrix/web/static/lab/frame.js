@@ -34,15 +34,21 @@ export class Frame {
       [x0, x1, y0, y1] = [Math.min(x0, 0), Math.max(x1, 0), Math.min(y0, 0), Math.max(y1, 0)];
     }
     const side = Math.max(x1 - x0, y1 - y0) || 2;
-    const pad = 0.14 * side;
-    return [x0 - pad, x1 + pad, y0 - pad, y1 + pad];
+    const [dx, dy] = this._apart(x1 - x0, y1 - y0) ? [x1 - x0, y1 - y0] : [side, side];
+    return [x0 - 0.14 * dx, x1 + 0.14 * dx, y0 - 0.14 * dy, y1 + 0.14 * dy];
   }
 
-  // One unit is as long across as it is up, unless the two directions are of very different size.
+  // Whether two directions are of so different size that each needs a scale of its own.
+  _apart(w, h) {
+    return w > 0 && h > 0 && Math.max(w / h, h / w) > 5;
+  }
+
+  // Else one unit is as long across as it is up.
   _widen() {
     const inner = this.inner();
-    let [x0, x1, y0, y1] = this.window;
+    const [x0, x1, y0, y1] = this.window;
     const [w, h] = [x1 - x0, y1 - y0];
+    if (this._apart(w, h)) return;
     const scale = Math.max(w / inner.width, h / inner.height);
     const [dx, dy] = [(scale * inner.width - w) / 2, (scale * inner.height - h) / 2];
     this.window = [x0 - dx, x1 + dx, y0 - dy, y1 + dy];

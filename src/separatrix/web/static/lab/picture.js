@@ -248,7 +248,7 @@ export class Picture {
   // w, drawn from the boundary into the side that it calls positive.
   _vector(pen, state, colours) {
     const { run, frame, fields } = this;
-    this._wBox = null;
+    this._wBoxes = [];
     if (run.K !== 1 || !fields.straight || !state.views.includes("last")) return;
     const [a, b, c] = fields.affine(run.weights(run.mistakesAt(state.t)));
     const length = Math.hypot(a, b);
@@ -261,14 +261,17 @@ export class Picture {
       if (line === null) return;
       from = [(line[0][0] + line[1][0]) / 2, (line[0][1] + line[1][1]) / 2];
     }
-    const reach = 0.17 * Math.min(x1 - x0, y1 - y0);
-    const size = through && length < 0.8 * Math.min(x1, -x0, y1, -y0) ? length : reach;
-    const to = [from[0] + (a / length) * size, from[1] + (b / length) * size];
-    const [start, end] = [frame.toPixels(from), frame.toPixels(to)];
+    // across the line as it is on the screen, or as long as it is where it starts at the origin and fits
+    const start = frame.toPixels(from);
+    const inner = frame.inner();
+    const slope = [(a * (x1 - x0)) / inner.width, (-b * (y1 - y0)) / inner.height];
+    const reach = 76 / Math.hypot(...slope);
+    const fits = through && length < 0.8 * Math.min(x1, -x0, y1, -y0);
+    const end = fits ? frame.toPixels([a, b]) : [start[0] + reach * slope[0], start[1] + reach * slope[1]];
     arrow(pen, start, end, { stroke: colours.ink, width: 2.4 });
     const away = [end[0] + (12 * (end[0] - start[0])) / Math.hypot(end[0] - start[0], end[1] - start[1]), end[1]];
     const base = away[1] + (end[1] > start[1] ? 16 : -4);
-    this._wBox = [away[0] - 8, base - 12, away[0] + 8, base + 4];
+    this._wBoxes = [[away[0] - 8, base - 12, away[0] + 8, base + 4], [end[0] - 9, end[1] - 9, end[0] + 9, end[1] + 9]];
     pen.text("w", away[0], base, { size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center" });
   }
 
@@ -279,7 +282,7 @@ export class Picture {
     const inner = frame.inner();
     const places = frame.points.map((point) => frame.toPixels(point));
     const taken = places.map(([x, y]) => [x - radius, y - radius, x + radius, y + radius]);
-    if (this._wBox) taken.push(this._wBox);
+    taken.push(...this._wBoxes);
     const { example } = run.at(state.t);
     if (example !== null) taken[example] = [-10, -10, 10, 10].map((side, j) => places[example][j % 2] + side * (1 + radius / 10));
     const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
@@ -289,7 +292,7 @@ export class Picture {
       !taken.some((box) => x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1);
     places.forEach(([x, y], i) => {
       const text = `${vec(run.doc.x[i])} ${label(run.classes, run.doc.y[i])}`;
-      const [gap, wide] = [radius + 7, 6.9 * text.length];
+      const [gap, wide] = [radius + (i === example ? 12 : 7), 6.9 * text.length];
       const spots = [[x + gap, y - gap + 2], [x - gap - wide, y - gap + 2], [x + gap, y + gap + 9], [x - gap - wide, y + gap + 9], [x - wide / 2, y - gap - 8], [x - wide / 2, y + gap + 19]];
       const spot = spots.find(([left, base]) => free([left, base - 11, left + wide, base + 3]));
       if (!spot) return;

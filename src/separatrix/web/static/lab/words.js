@@ -2,8 +2,12 @@
 
 export function num(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (Math.abs(value) >= 1e12) {
+    const [digits, power] = value.toExponential(3).replace("-", "−").split("e+");
+    return `${digits}·10${Array.from(power, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  }
   const whole = Number.isInteger(value) || Math.abs(value) >= 1e4;
-  const text = whole && Math.abs(value) < 1e12 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
+  const text = whole ? value.toFixed(0) : String(Number(value.toPrecision(4)));
   return (text === "-0" ? "0" : text).replace("-", "−");
 }
 
