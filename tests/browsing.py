@@ -5,18 +5,14 @@ With SEPARATRIX_BROWSER=required a missing browser is a failure; else the tests 
 
 import os
 import shutil
-import subprocess
-import tarfile
-import tempfile
 import threading
 from contextlib import contextmanager
-from pathlib import Path
+from importlib.resources import files
 
 import pytest
 
 REQUIRED = os.environ.get("SEPARATRIX_BROWSER") == "required"
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync --no-first-run"
-AXE = "4.10.3"
 
 
 def missing(what):
@@ -76,20 +72,8 @@ def watched(browser, base, allowed="no fault", **options):
 
 
 def axe():
-    """The source of axe-core, fetched once by npm."""
-    kept = Path(tempfile.gettempdir()) / f"separatrix-axe-core-{AXE}-{os.getuid()}.js"
-    if not kept.exists():
-        if shutil.which("npm") is None:
-            missing("npm is needed to fetch axe-core")
-        with tempfile.TemporaryDirectory() as folder:
-            fetched = subprocess.run(
-                ["npm", "pack", f"axe-core@{AXE}", "--silent"], cwd=folder, capture_output=True, text=True, check=False
-            )
-            if fetched.returncode:
-                missing(f"npm could not fetch axe-core: {fetched.stderr.strip()[-200:]}")
-            with tarfile.open(Path(folder) / fetched.stdout.split()[-1]) as archive:
-                source = archive.extractfile("package/axe.min.js").read()
-        part = kept.with_suffix(f".{os.getpid()}")
-        part.write_bytes(source)
-        part.replace(kept)
-    return kept.read_text(encoding="utf-8")
+    """The source of axe-core, as the package axe-playwright-python carries it."""
+    try:
+        return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    except ImportError:
+        missing("axe-playwright-python is not installed")

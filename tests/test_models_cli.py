@@ -299,6 +299,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
     subprocess.run(command, check=True, capture_output=True)
     assert output.read_bytes() == (folder / "whole.sepx").read_bytes()
     assert not checkpoint.exists()
+    assert not [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")

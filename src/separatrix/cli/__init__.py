@@ -9,6 +9,7 @@ import typer
 from separatrix import __version__
 from separatrix.cli import models
 from separatrix.cli.options import Data, Label, Positive
+from separatrix.cli.postponed import postpone
 
 app = typer.Typer(
     name="separatrix",
@@ -31,6 +32,7 @@ def main(
     ] = False,
 ) -> None:
     """Error-driven linear classification: learn a boundary from mistakes, and keep the mistakes."""
+    postpone()
     gc.freeze()
     gc.set_threshold(100_000)  # a tenth of the start-up would go into looking for garbage that is not there
 

@@ -26,7 +26,7 @@ from separatrix.kernels import records
 BLANKS = " "
 """The delimiter of a table whose fields are set apart by runs of blanks."""
 
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
 _ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
 _ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
 

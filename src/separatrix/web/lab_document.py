@@ -71,7 +71,7 @@ def document(setup: Setup) -> dict[str, Any]:
         "bias": bool(model.fit_intercept),
         "learner": type(model).__name__,
         "predicts": PREDICTS.get(type(model).__name__, "last"),
-        "rule": _rule(model),
+        "rule": ledger.rule._asdict(),
         "tie": model.tie,
         "order": model.order,
         "steps": steps.tolist(),
@@ -177,12 +177,6 @@ def _plain_names(setup: Setup) -> list[str]:
     return [name.replace(" ", "_") for name in setup.features]
 
 
-def _rule(model: Any) -> dict[str, Any]:
-    return {"name": getattr(model, "rule", "perceptron"), "margin": getattr(model, "margin", 1.0)} | {
-        "C": getattr(model, "C", 1.0)
-    }
-
-
 def _kernel(model: Any) -> dict[str, Any]:
     return {"kind": model.kernel, "gamma": model.gamma_, "coef0": model.coef0, "degree": model.degree}
 
@@ -193,7 +187,6 @@ def _proof(setup: Setup, model: Any, Z: Floats, labels: Any, codes: Any, K: int)
         return {"R2": None, "separator": None, "proof": True, "bounds": [], "why_no_bound": "no margin is known here"}
     rows = as_rows(Z)
     separator = best_separator(rows, codes, K, bias=model.fit_intercept)
-    speaks = model.rule == "perceptron"
     known = None
     if len(Z) <= MOST_PLOTTED_BOUNDS:
         known = model.bounds(Z, labels)
@@ -202,7 +195,7 @@ def _proof(setup: Setup, model: Any, Z: Floats, labels: Any, codes: Any, K: int)
         "separator": None
         if separator is None
         else {"u": _flat(separator.weights, model.fit_intercept).tolist(), "gamma": separator.gamma},
-        "proof": speaks,
+        "proof": model.ledger_.rule.name == "perceptron",
         "bounds": []
         if known is None
         else [

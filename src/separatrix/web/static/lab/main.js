@@ -52,9 +52,9 @@ function keep() {
 function show(doc, state) {
   if (recipe.data !== "points") viewer.window = null;
   document.getElementById("viewer").hidden = false;
-  viewer.load(doc, state);
+  controls.show(recipe, doc); // before the picture, which takes the room that is left
   editor.take(recipe.data === "points" ? recipe.points : null, doc);
-  controls.show(recipe, doc);
+  viewer.load(doc, state);
   const counts = `${count(doc.n_train, "example")}, ${count(doc.features.length, "feature")}, ${count(doc.classes.length, "class", "classes")}`;
   summary.textContent = doc.n_train ? `${doc.name}: ${counts}` : "Click in the picture to add points.";
   keep();
