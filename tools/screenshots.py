@@ -12,13 +12,13 @@ sys.path.insert(0, str(ROOT / "tests"))
 from browsing import chromium, served  # noqa: E402
 
 SHOTS = {
-    "lab-light": ("light", 1230, "data=lecture:L4.1&step=4&views=last"),
+    "lab-light": ("light", 1045, "data=lecture:L4.1&step=4&views=last"),
     "lab-dark": ("dark", 900, "data=lecture:L4.xor&step=end&views=last"),
     "lab-iris": ("light", 900, "data=iris&columns=2,3&learner=averaged&passes=20&holdout=0.2&step=end&views=last,averaged"),
     "lab-kernel": (
         "light",
         900,
-        "data=random&n=160&noise=0.04&learner=kernel&gamma=0.4&passes=10&step=end&views=last,voted",
+        "data=random&n=160&noise=0.04&learner=kernel&gamma=.4&passes=10&step=end&views=last,voted",
     ),
 }
 
