@@ -224,6 +224,8 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
     """Return the example as one row, and the function that names its columns."""
     names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
+        if isinstance(x, dict):
+            x = {name: value if np.ndim(value) else [value] for name, value in x.items()}
         read = features.transform([x] if isinstance(x, str | bytes) else x)
         if hasattr(features, "names_of"):
             return _checked(Rows(read), estimator), lambda j: " | ".join(features.names_of(j)) or f"column {j}"
