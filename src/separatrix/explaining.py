@@ -134,12 +134,18 @@ class Explanation:
         yield self.table()
         yield Text(self.because())
 
-    def __repr__(self) -> str:
+    def text(self, most: int = SHOWN) -> str:
+        """Return all of it as text, with `most` terms at most."""
         from rich.console import Console
 
         out = io.StringIO()
-        Console(file=out, width=120, color_system=None).print(self)
+        Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
+            self.verdict(), self.table(most), self.because(), sep="\n"
+        )
         return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+    def __repr__(self) -> str:
+        return self.text()
 
 
 def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
