@@ -41,6 +41,12 @@ def test_a_header_is_told_from_a_row():
     ]:
         assert first_of(text)[0].schema.names == names, text
     assert first_of("1,2\n3,4\n", header=True)[0].schema.names == ["1", "2"]
+    few = "kind,message\nspam,win\nham,bye\n"  # too few rows to tell, but for what is known of the names
+    assert first_of(few)[0].schema.names == ["c0", "c1"]
+    for known in ({"label": "kind"}, {"columns": ["message"]}, {"columns": ["message", "kind"], "label": -1}):
+        assert first_of(few, **known)[0].schema.names == ["kind", "message"]
+    assert first_of(few, columns=["message", "length"])[0].schema.names == ["c0", "c1"]
+    assert first_of("0,win\n1,bye\n", label="0")[0].schema.names == ["c0", "c1"]
     assert first_of("a,b\n1,2\n", header=False)[1][0] == {"c0": "a", "c1": "b"}
 
 

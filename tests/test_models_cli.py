@@ -85,6 +85,8 @@ def test_explain_gives_the_terms_and_the_mistakes(messages, tmp_path):
     assert told["caused"] == pytest.approx(told["score"]) and len(told["causes"]) == 10
     shown = call("explain", model, messages, "--row", 2)
     assert "messages.csv, line 3, labelled ham" in shown and "mistakes that contributed most" in shown
+    assert call("explain", model, messages, "--top", 2).count(" at step ") == 2
+    assert "… 3 more" in call("explain", model, messages, "--top", len(named) - 3)
     assert "there is no row 401" in call("explain", model, messages, "--row", 401, status=2)
 
 

@@ -209,8 +209,8 @@ class PassiveAggressive(OnlineLearner):
 
     On each example whose margin is under 1, as much of it is added as brings the margin to 1, but no more than C
     (`loss="hinge"`, PA-I), or less the larger the step (`loss="squared_hinge"`, PA-II). The other learners do the same with
-    `rule="pa1"` and `rule="pa2"`; `AveragedPerceptron(rule="pa1")` is what we recommend. docs/migrating.md lists the
-    differences from scikit-learn.
+    `rule="pa1"` and `rule="pa2"`; `AveragedPerceptron(rule="pa1")` is what we recommend.
+    docs/coming-from/scikit-learn.md lists the differences from scikit-learn.
 
     Parameters
     ----------

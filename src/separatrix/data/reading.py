@@ -149,6 +149,7 @@ def open_source(
     batch_bytes: int = BATCH_BYTES,
     threads: int | None = None,
     settle: bool = False,
+    columns: Sequence[str] = (),
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -164,6 +165,7 @@ def open_source(
     batch_rows, batch_bytes : the most rows of a batch, and about how many bytes are read at a time.
     threads : how many blocks are read at a time; as many as there are cores if not given.
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
+    columns : names that a header would have: a first line that has all of them, or the label's, is one.
 
     Examples
     --------
@@ -198,6 +200,7 @@ def open_source(
         threads or min(cores(), 8),
         settle,
         Skips(on_error == "skip"),
+        tuple(columns),
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)
