@@ -18,7 +18,7 @@ from separatrix.cli.refusal import refusing
 from separatrix.cli.report import show, summarise
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
-from separatrix.gathering import Gathered, gather
+from separatrix.gathering import Gathered, gather, roles_for
 from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.modelfile import load, save
 from separatrix.streaming import State, begin, go_on
@@ -192,13 +192,7 @@ class Training:
 
         assert source.schema is not None
         names = [name for name in source.schema.names if name != source.label]
-        roles = {}
-        for column, role in roles_of(self.options).items():
-            if column not in names and column.isdigit() and int(column) < len(source.schema.names):
-                column = source.schema.names[int(column)]
-            if column not in names:
-                raise DataError(f"{source.name}: no column is called {column!r}; there are {', '.join(names[:10])}")
-            roles[column] = role
+        roles = roles_for(source.name, source.schema.names, names, roles_of(self.options))
         return TableFeatures(
             roles=roles, numbers=self.options.numbers or "bins", text=TextFeatures(n_features=1 << self.options.bits)
         )
