@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from faults import Murderous, deadly, same, whole_numbers
 from typer.testing import CliRunner
 
+from faults import Murderous, deadly, same, whole_numbers
 from separatrix import AveragedPerceptron, Perceptron, TableFeatures, TextFeatures, load
 from separatrix.cli import app
 from separatrix.cluster import fit
@@ -117,7 +117,19 @@ def test_the_command_line_trains_and_predicts_on_shards(tables, tmp_path):
     assert np.array_equal(load(plain).estimator.coef_, load(split).estimator.coef_)
     assert load(plain).facts["data"] == load(split).facts["data"]
     told = json.loads(
-        call("train", tables / "part-*.csv", "--label", "label", "-o", split, "--json", "--engine", "local:2", "--holdout", 0.2)
+        call(
+            "train",
+            tables / "part-*.csv",
+            "--label",
+            "label",
+            "-o",
+            split,
+            "--json",
+            "--engine",
+            "local:2",
+            "--holdout",
+            0.2,
+        )
     )
     assert told["shards"] == 6 and told["rows"] == 600 and told["held_out"] == 200 and told["held_out_accuracy"] > 0.8
     assert len(told["mistakes_by_shard"]) == told["passes"] and told["classes"].keys() == {"ham", "spam"}

@@ -32,7 +32,18 @@ LEARNERS = {
     "voted": VotedPerceptron,
     "pocket": PocketPerceptron,
 }
-NOT_SETTINGS = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet")
+NOT_SETTINGS = (
+    "data",
+    "output",
+    "validate",
+    "memory",
+    "checkpoint",
+    "checkpoint_every",
+    "as_json",
+    "quiet",
+    "engine",
+    "mix",
+)
 """Options that the model does not depend on, or that the data stand for."""
 
 
@@ -69,6 +80,8 @@ class Options:
     checkpoint: Path | None
     checkpoint_every: float
     record: bool
+    engine: str | None
+    mix: str
     form: str | None
     header: bool | None
     on_error: str
@@ -143,6 +156,10 @@ class Training:
     def run(self) -> dict[str, Any] | None:
         """Return the summary; None where it was interrupted."""
         options, began = self.options, time.perf_counter()
+        if options.engine is not None:
+            from separatrix.cli import clusters
+
+            return clusters.train(options, self._learner(), roles_of(options), _plain(options.settings()))
         source = self._open(options.data, options.label)
         validation = None if options.validate is None else self._open(options.validate, source.label)
         with Meter(options.quiet or options.as_json) as meter:

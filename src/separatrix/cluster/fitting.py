@@ -34,6 +34,7 @@ def fit(
     label: str | int | None = None,
     features: Any = None,
     held_out: Any = None,
+    holdout: float = 0.0,
     mix: str = "uniform",
     checkpoint: str | os.PathLike[str] | None = None,
     reading: dict[str, Any] | None = None,
@@ -50,8 +51,9 @@ def fit(
     engine : None (in this process), "local:N", "dask://HOST:PORT", "spark://HOST:PORT", a Dask client or a Spark session
     label : the label's column of tables
     features : a `TableFeatures` for the columns of tables, learned here; its defaults if not given
-    held_out : shards that are not trained on, scored after each pass; with `early_stopping=True` and none given, a
-        `validation_fraction` of the shards
+    held_out : shards that are not trained on, scored after each pass
+    holdout : or a fraction of the shards, drawn by the seed; with `early_stopping=True` and none given,
+        `validation_fraction` of them
     mix : "uniform", or "mistakes": each shard by its share of the mistakes
     checkpoint : a file in which the state is kept after each pass, and from which the same call goes on
     reading : options of `open_source` for files
@@ -72,7 +74,7 @@ def fit(
     _check(estimator, mix)
     used = engine_of(engine)
     try:
-        return _Fit(estimator, used, label, features, mix, checkpoint, reading, working).run(shards, y, held_out)
+        return _Fit(estimator, used, label, features, mix, checkpoint, reading, working).run(shards, y, held_out, holdout)
     finally:
         if used is not engine:
             used.close()
@@ -125,14 +127,14 @@ class _Fit:
         self.given = features
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
 
-    def run(self, shards: Any, y: Any, held_out: Any) -> Model:
+    def run(self, shards: Any, y: Any, held_out: Any, holdout: float) -> Model:
         train = self.engine.take(shards, y)
         if not train:
             raise DataError("there are no shards to learn from")
         kept = _load(self.checkpoint)
         held = [] if held_out is None else self.engine.take(*held_out if isinstance(held_out, tuple) else (held_out,))
-        if self.estimator.early_stopping and not held:
-            train, held = _divided(train, self.estimator)
+        if not held and (fraction := holdout or self.estimator.early_stopping * self.estimator.validation_fraction):
+            train, held = _divided(train, fraction, self.estimator._seed())
         if self.estimator.calibrate is not None and not held:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
@@ -199,6 +201,7 @@ class _Fit:
             "data": self.data,
             "format": self.reading.form,
             "rows": sum(one.n for one in trained),
+            "held_out": sum(mixture.known[number].n for number in mixture.held_out),
             "features": mixture.d,
             "classes": {str(label): counts[_told(label, counts)] for label in mixture.classes.tolist()},
             "skipped": sum(one.skipped for one in trained),
@@ -206,10 +209,9 @@ class _Fit:
             "shards": len(mixture.train),
             "mix": self.mix,
             "margin": _margin(mixture),
+            "problems": [problem for one in trained for problem in one.problems][:3],
         }
-        model = Model(estimator, self.reading.features, facts)
-        model.problems = [problem for one in trained for problem in one.problems]  # type: ignore[attr-defined]
-        return model
+        return Model(estimator, self.reading.features, facts)
 
     # Checkpoints.
 
@@ -258,12 +260,14 @@ def _load(path: Path | None) -> Model | None:
     return kept
 
 
-def _divided(numbers: list[int], estimator: Any) -> tuple[list[int], list[int]]:
+def _divided(numbers: list[int], fraction: float, seed: int) -> tuple[list[int], list[int]]:
     """Return the shards to train on, and those held out: some drawn by the seed."""
-    n = max(1, round(estimator.validation_fraction * len(numbers)))
+    n = max(1, round(fraction * len(numbers)))
     if n >= len(numbers):
-        raise ValueError(f"early_stopping=True holds out a shard, and there are {len(numbers)}: give more, or held_out")
-    out = set(np.random.default_rng([estimator._seed(), len(numbers)]).permutation(numbers)[:n].tolist())
+        raise ValueError(
+            f"a fraction of {fraction:g} holds out a shard, and there is {len(numbers)}: give more, or held_out"
+        )
+    out = set(np.random.default_rng([seed, len(numbers)]).permutation(numbers)[:n].tolist())
     return [number for number in numbers if number not in out], sorted(out)
 
 

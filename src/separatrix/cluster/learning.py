@@ -135,7 +135,8 @@ def _add_words(mine: Hashed | Listed, theirs: Any) -> None:
         words = mine.vocabulary
         grams = _grams(theirs.vocabulary)
         keys = np.empty(len(grams.hashes), np.uint64)
-        words.learn(grams, mine.n_texts, keys)
+        words.tally[:, 2] = -1  # the last text of each: none that comes now
+        words.learn(grams, 0, keys)
         numbers = (keys & np.uint64((1 << int(ROW_SHIFT)) - 1)).astype(np.int64)
         words.tally[numbers, :2] += theirs.vocabulary.tally[: theirs.vocabulary.n, :2] - 1
         mine._order = None

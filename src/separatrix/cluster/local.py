@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -71,8 +72,7 @@ class Local(Engine):
                 send(worker.stdin, request)
                 return receive(worker.stdout)
             except (EOFError, OSError):
-                worker.kill()
-                worker.wait()
+                _end(worker)
                 self.workers[k] = None
         raise DataError(f"{self.names[number]}: {LIVES} workers died over this shard; it may need more memory than there is")
 
@@ -86,10 +86,18 @@ class Local(Engine):
         """End the processes."""
         for worker in self.workers:
             if worker is not None:
-                worker.kill()  # it holds nothing that is not held elsewhere
-                worker.communicate()
+                _end(worker)
         self.workers = [None] * self.processes
         super().close()
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    """End a process, which holds nothing that is not held elsewhere."""
+    worker.kill()
+    worker.wait()
+    for pipe in (worker.stdin, worker.stdout):
+        with suppress(OSError):  # what was not written yet
+            pipe.close()  # type: ignore[union-attr]
 
 
 def send(pipe: Any, message: bytes) -> None:

@@ -41,7 +41,7 @@ def _labels(X: Any, model: Model) -> Any:
 
 
 def _series(frame: Any, model: Model) -> Any:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
     kind = model.estimator.classes_.dtype
     return pd.Series(_labels(frame, model), frame.index, kind if kind.kind in "biuf" else object, "prediction")
