@@ -6,6 +6,7 @@ worker had; where it gives up, or the weights were lost too, the whole step is b
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from separatrix.cluster.engines import FAN_IN, NOT_INSTALLED, Engine, Told, comb
 from separatrix.cluster.shards import Shard, forget
 from separatrix.data.errors import DataError
 
-TRIES = 4
+TRIES = 20
 
 
 class Dask(Engine):
@@ -31,6 +32,12 @@ class Dask(Engine):
         super().__init__()
         self._own = isinstance(client, str)
         self.client = Client(client, timeout=10) if self._own else client
+        try:  # a lambda travels with its code; a worker that cannot read a task would be lost without a word
+            there = self.client.run(lambda: __import__("importlib.util").util.find_spec("separatrix") is not None)
+        except ModuleNotFoundError:
+            there = {"": False}
+        if not all(there.values()):
+            raise DataError(NOT_INSTALLED)
 
     def take(self, data: Any, y: Any = None) -> list[int]:
         """Make shards of files, or of the pieces of a collection."""
@@ -46,17 +53,15 @@ class Dask(Engine):
         return self._number(held, f"piece of the {type(data).__name__.lower()}")
 
     def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
-        for attempt in range(TRIES):
+        for _ in range(TRIES):
             try:
                 return self._once(packed, which, told)
-            except (KilledWorker, FutureCancelledError) as problem:
-                if attempt + 1 == TRIES:
-                    raise DataError(f"workers died again and again over {getattr(problem, 'task', problem)}") from problem
-            except ModuleNotFoundError as problem:
-                if "separatrix" in str(problem):
-                    raise DataError(NOT_INSTALLED) from problem
-                raise
-        raise AssertionError
+            except FutureCancelledError:  # every worker that had the weights was lost: they are sent again
+                continue
+            except KilledWorker as problem:
+                name = next((self.names[k] for k in which if str(problem.task).startswith(f"shard-{k}-")), problem.task)
+                raise DataError(f"{name}: workers died over this shard; it may need more memory than they have") from problem
+        raise DataError(f"all workers were lost {TRIES} times in a row")
 
     def _once(self, packed: bytes, which: list[int], told: Told) -> bytes:
         client = self.client
@@ -67,7 +72,8 @@ class Dask(Engine):
             chunk, name = self.chunks[number], self.names[number]
             home: dict[str, Any] = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
             where = {} if isinstance(chunk, Future) else home
-            leaves.append(client.submit(_run, weights, number, name, chunk, pure=False, **where))
+            key = f"shard-{number}-{secrets.token_hex(8)}"
+            leaves.append(client.submit(_run, weights, number, name, chunk, key=key, **where))
 
         def count(future: Future) -> None:
             nonlocal done

@@ -120,7 +120,14 @@ class Engine:
         self.names: list[str] = []
         self.chunks: list[Any] = []
         self.sent = self.received = 0
-        self._folder = tempfile.TemporaryDirectory(prefix="separatrix-", ignore_cleanup_errors=True)
+        self._held: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where this machine keeps what it has read."""
+        if self._held is None:
+            self._held = tempfile.TemporaryDirectory(prefix="separatrix-", ignore_cleanup_errors=True)
+        return Path(self._held.name)
 
     def take(self, data: Any, y: Any = None) -> list[int]:
         """Make shards of some data; return their numbers. Files are named, not read."""
@@ -154,7 +161,7 @@ class Engine:
     def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
         tree = Tree(len(which))
         for place, number in enumerate(which):
-            tree.add(place, pickle.loads(run(packed, self.shard(number, Path(self._folder.name)))))
+            tree.add(place, pickle.loads(run(packed, self.shard(number, self.folder))))
             told(place + 1)
         return pack(tree.root())
 
@@ -167,7 +174,9 @@ class Engine:
 
     def close(self) -> None:
         """Let go of everything."""
-        self._folder.cleanup()
+        if self._held is not None:
+            self._held.cleanup()
+            self._held = None
 
 
 def engine_of(engine: Any) -> Engine:

@@ -30,7 +30,7 @@ class Local(Engine):
 
     def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
         self._works += 1
-        place_of_work = Path(self._folder.name) / f"work-{self._works}"
+        place_of_work = self.folder / f"work-{self._works}"
         place_of_work.write_bytes(packed)
         tree, left, faults = Tree(len(which)), queue.SimpleQueue[tuple[int, int]](), list[BaseException]()
         lock, done = threading.Lock(), 0
@@ -64,7 +64,7 @@ class Local(Engine):
 
     def _asked(self, k: int, work: Path, number: int) -> bytes:
         """Have process k do the work on a shard; where it dies, another one."""
-        request = pack((work, self.shard(number, Path(self._folder.name))))
+        request = pack((work, self.shard(number, self.folder)))
         for _ in range(LIVES):
             worker = self.workers[k] or self._started(k)
             assert worker.stdin is not None and worker.stdout is not None
