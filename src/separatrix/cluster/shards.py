@@ -188,9 +188,19 @@ class Reading:
         if not rows.sparse:
             return {"known": known, "places": codes, "dense": rows.source}
         X = rows.source
-        features, place = np.unique(X.indices, return_inverse=True)
-        kept = {"data": X.data, "indices": place.astype(np.int32), "indptr": X.indptr, "features": features}
+        features, indices = _renumbered(X.indices, rows.d)
+        kept = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
         return {"known": known, "places": codes, **kept}
+
+
+def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
+    """Return the features that occur, sorted, and the place of each index among them."""
+    if d > 16 * len(indices):
+        features, place = np.unique(indices, return_inverse=True)
+        return features, place.astype(np.int32)
+    met = np.zeros(d, np.bool_)
+    met[indices] = True
+    return np.flatnonzero(met), (np.cumsum(met, dtype=np.int32) - np.int32(1))[indices]
 
 
 def _kept(home: Path) -> Examples:
