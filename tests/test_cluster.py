@@ -204,7 +204,7 @@ def test_the_model_is_saved_with_the_mistakes_of_each_shard(tmp_path):
     again.estimator.partial_fit(X[:50], Y[:50])
     model.estimator.partial_fit(X[:50], Y[:50])
     assert np.array_equal(again.estimator.coef_, model.estimator.coef_)
-    with pytest.raises(ValueError, match="mistakes of the ledger were not kept"):
+    with pytest.raises(ValueError, match=r"were not kept \(training on shards only counts them"):
         model.estimator.ledger_.weights(X)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from separatrix.blocks import Labels
 from separatrix.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
 from separatrix.cluster.engines import Engine, engine_of
+from separatrix.cluster.learning import lean
 from separatrix.cluster.mixing import MIXES, Mixture, Told
 from separatrix.cluster.shards import Known, Reading, fingerprint
 from separatrix.cluster.work import Lead, Learn, Open, Survey
@@ -146,10 +147,8 @@ class _Fit:
             _check_alike(self.engine, known)
             if self.reading.features is not None:
                 known = {number: one._replace(d=self.reading.features.n_features_out_) for number, one in known.items()}
-            return self._train(Mixture(
-                *(self.engine, self.reading, self.estimator, classes, known, train, held, self.mix),
-                after_pass=self._save,
-            ), kept)  # fmt: skip
+            what = (self.engine, self.reading, self.estimator, classes, known, train, held, self.mix)
+            return self._train(Mixture(*what, after_pass=self._save), kept)
         finally:
             self.engine.forget(self.reading.token)
 
@@ -166,15 +165,18 @@ class _Fit:
         if first is None:
             raise DataError(f"{self.engine.names[train[0]]}: there is no example in it, nor in any other shard")
         self.reading = first
-        if self.reading.features is None or known is not None:
+        self.features: Any = None
+        if self.reading.features is None:
             return
-        columns = self._reduce("learning the columns", Learn(self.reading), train)
-        features = self.reading.features._publish(columns.schema)
-        features._known()
-        if self.given is not None:
-            vars(self.given).update(vars(features))
-            features = self.given
-        self.reading.features = features
+        self.features = known
+        if known is None:
+            columns = self._reduce("learning the columns", Learn(self.reading), train)
+            self.features = self.reading.features._publish(columns.schema)
+            self.features._known()
+            if self.given is not None:
+                vars(self.given).update(vars(self.features))
+                self.features = self.given
+        self.reading.features = lean(self.features)
 
     def _train(self, mixture: Mixture, kept: Model | None) -> Model:
         estimator = self.estimator
@@ -211,7 +213,7 @@ class _Fit:
             "margin": _margin(mixture),
             "problems": [problem for one in trained for problem in one.problems][:3],
         }
-        return Model(estimator, self.reading.features, facts)
+        return Model(estimator, self.features, facts)
 
     # Checkpoints.
 
@@ -233,7 +235,7 @@ class _Fit:
         estimator._publish(run, per_pass)
         estimator.converged_, estimator.cycle_ = False, None
         facts = {"checkpoint": told, "settings": self.settings, "data": self.data, "sizes": self.sizes}
-        save(estimator, self.checkpoint, features=self.reading.features, facts=facts, arrays=state.arrays())
+        save(estimator, self.checkpoint, features=self.features, facts=facts, arrays=state.arrays())
 
     def _resume(self, mixture: Mixture, kept: Model) -> None:
         facts = kept.facts

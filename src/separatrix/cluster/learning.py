@@ -8,6 +8,7 @@ order in which they were first met, quantiles by the rows with the smallest keys
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,20 @@ def learned(known: Schema, number: int, tables: Iterable[Any]) -> Columns:
         schema._learn()
     schema.n_rows -= number * FIRST_ROW
     return Columns(schema if schema.n_rows else None)
+
+
+def lean(features: TableFeatures) -> TableFeatures:
+    """Return the same features without the names of hashed words, which no row needs: what goes to the workers."""
+    features = copy(features)
+    features._learned = schema = copy(features._known())
+    schema.parts = dict(schema.parts)
+    for name, part in schema.parts.items():
+        if isinstance(part, TextColumn) and isinstance(part.features._learned, Hashed):
+            schema.parts[name] = part = copy(part)
+            part.features = copy(part.features)
+            part.features._learned = learned = copy(part.features._learned)
+            learned.names = None  # type: ignore[union-attr]
+    return features
 
 
 def add(part: Part, other: Part) -> None:
