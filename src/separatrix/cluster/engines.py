@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from separatrix import __version__
-from separatrix.cluster.shards import Shard
+from separatrix.cluster.shards import Shard, forget
 from separatrix.data.errors import DataError
 from separatrix.data.streams import expand
 
@@ -171,6 +171,7 @@ class Engine:
 
     def forget(self, token: str) -> None:
         """Delete what the workers kept for a training."""
+        forget(self.folder, token)
 
     def close(self) -> None:
         """Let go of everything."""

@@ -1,8 +1,9 @@
 """Shards: what a worker is given to read, read once with the readers and featurizers of one machine, kept on its disk.
 
 A shard is a file, or a piece of a collection: (X, y), or a table. What was read is kept as plain arrays in a folder of the
-worker's own and mapped into memory, so that any process of the machine can make a pass over it. CSR rows are kept with the
-features that occur in the shard numbered anew: a pass touches the weights of these features only.
+worker's own and mapped into memory, so that any process of the machine can make a pass over it; numbers that lie in memory
+already stay there. CSR rows are kept with the features that occur in the shard numbered anew: a pass touches the weights of
+these features only.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from separatrix.training import Problem
 
 MEMORY = 1 << 62
 """A shard is the unit of work: it must fit in the memory of a worker."""
+
+
+_HELD: dict[str, dict[int, Examples]] = {}
+"""The examples of pieces that lie in this process, by training and shard."""
 
 
 class Shard(NamedTuple):
@@ -147,6 +152,11 @@ class Reading:
 
     def examples(self, shard: Shard) -> Examples:
         """Return the examples of a shard, read and kept when they are first asked for on a machine."""
+        if isinstance(shard.chunk, tuple):
+            held = _HELD.setdefault(self.token, {})
+            if shard.number not in held:
+                held[shard.number] = _examples(self._read(shard))
+            return held[shard.number]
         home = shard.folder / self.token / str(shard.number)
         if not home.is_dir():
             parts = self._read(shard)
@@ -167,9 +177,13 @@ class Reading:
         source = self.source(shard)
         labels, kind, digest = Labels(), None, b""
         try:
-            found = gather(source, self.features, memory=MEMORY, known=True)  # type: ignore[arg-type]
-            X, labels, codes = found.blocks.together(), found.blocks.labels, found.blocks.places()
-            found.close()
+            if isinstance(shard.chunk, tuple):
+                (batch,) = source
+                X, codes = batch.X, labels.codes(batch.y)
+            else:
+                found = gather(source, self.features, memory=MEMORY, known=True)  # type: ignore[arg-type]
+                X, labels, codes = found.blocks.together(), found.blocks.labels, found.blocks.places()
+                found.close()
         except NoExampleError:
             X, codes = np.empty((0, 0)), np.empty(0, np.int64)
         rows = Rows(X)
@@ -205,12 +219,16 @@ def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
 
 def _kept(home: Path) -> Examples:
     known: Known = pickle.loads((home / "known").read_bytes())
-    arrays = {path.stem: np.load(path, mmap_mode="r") for path in home.glob("*.npy") if path.stat().st_size}
+    names = ("dense",) if not known.sparse else ("data", "indices", "indptr", "features")
+    arrays = {name: np.asarray(np.load(home / f"{name}.npy", mmap_mode="r")) for name in (*names, "places")}
+    return _examples({"known": known, **arrays})
+
+
+def _examples(parts: dict[str, Any]) -> Examples:
+    known, places = parts["known"], parts["places"]
     if not known.sparse:
-        return Examples(known, Rows(np.asarray(arrays["dense"])), None, np.asarray(arrays["places"]))
-    data, indices, indptr, features, places = (
-        np.asarray(arrays[name]) for name in ("data", "indices", "indptr", "features", "places")
-    )
+        return Examples(known, Rows(parts["dense"]), None, places)
+    data, indices, indptr, features = (parts[name] for name in ("data", "indices", "indptr", "features"))
     X = sp.csr_matrix((data, indices, indptr.astype(indices.dtype)), shape=(known.n, len(features)), copy=False)
     return Examples(known, Rows(X), features.astype(np.int64), places)
 
@@ -234,4 +252,5 @@ def fingerprint(digests: list[bytes]) -> str:
 
 def forget(folder: Path, token: str) -> None:
     """Delete what was kept for a training."""
+    _HELD.pop(token, None)
     shutil.rmtree(folder / token, ignore_errors=True)
