@@ -98,13 +98,19 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_examples, n_features)
+        X : array, CSR matrix or data frame of shape (n_examples, n_features); one of Dask is trained on where it lies, in
+            shards (docs/scaling.md)
         y : labels
         sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
         self._validate_params()
+        if hasattr(X, "__dask_graph__"):
+            from separatrix.cluster.fitting import fit_here
+
+            fit_here(self, X, y, sample_weight, X_val, y_val)
+            return self
         with schema_kept(self):
             y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
             rows = problem.rows
@@ -298,6 +304,16 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
     def _scores(self, rows: Rows) -> Floats:
         return self._linear_scores(rows, *self._run.weights())
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
+        if hasattr(X, "__dask_graph__"):
+            from separatrix.cluster.predicting import predict
+
+            check_is_fitted(self)
+            found: Array = predict(self, X)
+            return found
+        return super().predict(X)
 
     def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
         """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""

@@ -118,6 +118,9 @@ def pack_learner(model: Any, parcel: Parcel, at: str, ledger: bool) -> State:
         parcel.put(f"{at}.C_scores", np.array([*model.C_scores_.items()], dtype=np.float64).reshape(-1, 2))
     if hasattr(model, "validation_scores_"):
         parcel.put(f"{at}.validation_scores", np.array(model.validation_scores_, dtype=np.float64))
+    if hasattr(model, "shard_mistakes_"):
+        parcel.put(f"{at}.shard_mistakes", model.shard_mistakes_)
+        state["mix"] = model.mix_
     state["chosen"] = next(i for i, run in enumerate(runs) if run is model._run)
     state["runs"] = [pack_run(run, parcel, f"{at}.run{i}", ledger) for i, run in enumerate(runs)]
     return state
@@ -142,6 +145,9 @@ def unpack_learner(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
         model.C_scores_ = dict(parcel.take(f"{at}.C_scores", "f8", (-1, 2)).tolist())
     if f"{at}.validation_scores" in parcel.arrays:
         model.validation_scores_ = parcel.take(f"{at}.validation_scores", "f8", (-1,)).tolist()
+    if f"{at}.shard_mistakes" in parcel.arrays:
+        model.shard_mistakes_ = parcel.take(f"{at}.shard_mistakes", "i8", (-1, -1), low=0, high=MOST)
+        model.mix_ = word(state, "mix", ("uniform", "mistakes"))
     return model
 
 

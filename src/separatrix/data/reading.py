@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.errors import DataError, Skips
+from separatrix.data.errors import DataError, NoExampleError, Skips
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Source:
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
         if not some:
             skipped = f"; {self.skipped} lines were skipped, the first: {self.problems[0]}" if self.skipped else ""
-            raise DataError(f"{self.name}: there is no example in it{skipped}")
+            raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
 
     def _streams(self) -> Iterator[Stream | None]:
         if self.format == "built-in":
