@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import EngFormatter
 
-from benchmarks.harness import Outcome, Row
+from benchmarks.harness import MET, Outcome, Row
 
 STYLE = {
     "svg.hashsalt": "separatrix",
@@ -35,7 +35,7 @@ MARKERS = "sDv^<>Px"
 
 
 def saved(figure: Any, folder: Path, name: str, what: str) -> list[tuple[str, str]]:
-    figure.savefig(folder / name, metadata={"Date": None})
+    figure.savefig(folder / name, metadata={"Date": None}, bbox_inches="tight")
     plt.close(figure)
     return [(name, what)]
 
@@ -110,7 +110,10 @@ def growth(lines: Sequence[Any], folder: Path) -> list[tuple[str, str]]:
 
 
 def ratios(outcomes: Sequence[Outcome], folder: Path) -> list[tuple[str, str]]:
-    """Every ratio that has a floor: the best over the best, the range of the rounds, and the floor as a tick."""
+    """Every ratio that has a floor: the best over the best, the range of the rounds, and the floor as a tick.
+
+    Red where the floor or the quality is not reached.
+    """
     rows = [
         (outcome.suite, line)
         for outcome in outcomes
@@ -122,13 +125,16 @@ def ratios(outcomes: Sequence[Outcome], folder: Path) -> list[tuple[str, str]]:
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(10, 0.27 * len(rows) + 1.1))
         for k, (_, row) in enumerate(rows):
-            fine = row.ratio >= row.floor
-            axis.barh(k, row.ratio, color="#4292c6" if fine else "#fc9272", height=0.62, zorder=2)
+            axis.barh(k, row.ratio, color="#4292c6" if row.verdict == MET else "#fc9272", height=0.62, zorder=2)
             axis.plot([min(row.ratios), max(row.ratios)], [k, k], color="#08306b", lw=1.2, zorder=3)
             axis.plot([row.floor] * 2, [k - 0.4, k + 0.4], color="black", lw=1.6, zorder=4)
             axis.annotate(f" {row.ratio:.3g}", (max(*row.ratios, row.ratio), k), va="center", fontsize=7.5)
         axis.set_yticks(range(len(rows)), [f"{row.what} · {row.peer}" for _, row in rows], fontsize=7.5)
-        axis.set(xscale="log", xlabel="peer's time over ours; the black tick is the floor", ylim=(len(rows) - 0.4, -0.6))
+        axis.set(
+            xscale="log",
+            xlabel="peer's time over ours; the black tick is the floor, red is a miss",
+            ylim=(len(rows) - 0.4, -0.6),
+        )
         axis.grid(axis="y", visible=False)
         figure.tight_layout()
         return saved(figure, folder, "ratios.svg", "Ratios with their floors")

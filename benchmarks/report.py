@@ -22,18 +22,8 @@ from rich.text import Text
 from benchmarks.harness import ABSENT, MET, NEGATIVE, SUITES, Line, Outcome
 
 FORMAT = 1
-PACKAGES = (
-    "separatrix",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "numba",
-    "pyarrow",
-    "pandas",
-    "vowpalwabbit",
-    "liblinear-official",
-)
-PACKAGES += ("river", "fastapi", "uvicorn", "dask", "pyspark")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
+PEERS = ("vowpalwabbit", "liblinear-official", "river", "fastapi", "uvicorn", "dask", "pyspark")
 LARGEST = 150_000
 OVERVIEW = "overview"
 COLOURS = {MET: "green", ABSENT: "yellow", **dict.fromkeys(NEGATIVE, "bold red")}
@@ -76,7 +66,7 @@ def facts(root: Path, quick: bool) -> dict[str, Any]:
             "system": f"{platform.system()} {platform.machine()}",
         },
         "python": platform.python_version(),
-        "versions": {name: version for name in PACKAGES if (version := version_of(name))},
+        "versions": {name: version for name in (*PACKAGES, *PEERS) if (version := version_of(name))},
     }
 
 
