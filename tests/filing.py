@@ -2,9 +2,15 @@
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 
 from separatrix import load, save
 from separatrix.dualledger import Dropped
+
+IRIS = load_iris(as_frame=True)
+X, Y = IRIS.data.to_numpy(), IRIS.target.to_numpy()
+TEXTS = ["Free money now!", "see you at noon", "win money", "noon at the office", "free free prize", "thank you"]
+SPAM = np.array(["spam", "ham"] * 3)
 
 
 def round_trip(model, path, **options):

@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.inputs import read_rows
+from separatrix.inputs import NoneHeldOutError, read_rows
 from separatrix.labels import Codes
 from separatrix.rows import Floats, Ints, Rows
 
@@ -111,7 +111,14 @@ def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight:
         shown = np.where(fold == k, 0.0, weight if weight.size else 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            twin.fit(rows.source, codes, sample_weight=shown)
+            try:
+                twin.fit(rows.source, codes, sample_weight=shown)
+            except NoneHeldOutError:
+                raise ValueError(
+                    f"calibrate trains on {FOLDS - 1} of {FOLDS} parts of the examples, and there "
+                    f"validation_fraction={learner.validation_fraction} leaves early stopping none to hold out: "
+                    "give more examples, a larger fraction, or X_val and y_val"
+                ) from None
         which = np.flatnonzero(fold == k)
         for begin in range(0, len(which), rows.block):
             part = which[begin : begin + rows.block]

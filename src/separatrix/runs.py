@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from separatrix.growing import Column
 from separatrix.ledger import Cut, Ledger
+from separatrix.orders import ORDERS
 from separatrix.packing import MOST, ModelFileError, Parcel, flag, number, whole, word
 from separatrix.rows import Rows, Store
 from separatrix.rules import RULES, TIES, Rule
@@ -42,7 +43,8 @@ def pack_run(run: Run, parcel: Parcel, at: str, ledger: bool) -> State:
     parcel.put(f"{at}.per_pass", np.array(run.per_pass, dtype=np.int64))
     parcel.put(f"{at}.left_out", run.left_out)
     return {
-        **{name: getattr(run, name) for name in ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "seed")},
+        **{name: getattr(run, name) for name in ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "order")},
+        "seed": run.seed,
         **{name: bool(getattr(run, name)) for name in ("bias", "average", "keeps_rows")},
         "radius_squared": float(run.radius_squared),
         "rule": {name: value if name == "name" else float(value) for name, value in run.rule._asdict().items()},
@@ -84,7 +86,8 @@ def unpack_run(classes: Any, d: int, state: State, parcel: Parcel, at: str) -> R
     run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
     run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
     run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
-    run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
+    run.streaming, run.order = flag(state, "streaming"), word(state, "order", ORDERS)
+    run.seed = whole(state, "seed", 0, 1 << 128)
     run.radius_squared = number(state, "radius_squared")
     if run.radius_squared < 0.0:
         raise ModelFileError("radius_squared is negative")

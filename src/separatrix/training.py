@@ -117,7 +117,7 @@ class Run:
         self.steps_dropped = 0
         self.radius_squared = 0.0
         self.streaming = False
-        self.seed = 0
+        self.order, self.seed = "cyclic", 0
         self.left_out: Ints = NO_ORDER
         self.used: Weights | None = None
         self._out: tuple[Array, ...] = ()
