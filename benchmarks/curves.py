@@ -20,9 +20,10 @@ from separatrix import TextFeatures
 
 ABOUT = (
     "Everybody gets the same features and keeps their default settings; only training is timed. A point is a whole fit of "
-    "so many passes or iterations, or to such a tolerance; Vowpal Wabbit trains from its own binary cache; River learns one "
-    "example at a time. **The mark** is the best accuracy of any peer within the time given, less one standard error of an "
-    "accuracy on so many test examples; beside it is when a learner first reached it."
+    "so many passes or iterations, or to such a tolerance: LinearSVC with its dual solver, LIBLINEAR with its primal one. "
+    "Vowpal Wabbit trains from its own binary cache; River learns one example at a time. **The mark** is the best accuracy "
+    "of any peer within the time given, less one standard error of an accuracy on so many test examples; beside it is "
+    "when a learner first reached it."
 )
 
 
@@ -31,7 +32,7 @@ class Curve:
     """A learner's points, and the mark to reach."""
 
     columns: ClassVar = ("data", "learner", "first point", "best accuracy", "after", "the mark", "reached after", "verdict")
-    aside: ClassVar = frozenset({"first point"})
+    aside: ClassVar = frozenset({"learner", "first point", "best accuracy", "after"})
 
     data: str
     learner: Learner
@@ -63,7 +64,8 @@ class Curve:
         )
 
     def below(self) -> list[str]:
-        return []
+        _, _, begin, top, after, *_ = self.cells()
+        return [f"{self.learner.name}: {begin}, at best {top} after {after}"]
 
     def document(self) -> dict[str, Any]:
         points = [point._asdict() for point in self.points]
@@ -117,7 +119,7 @@ def rows(quick: bool) -> Iterator[Row | Curve]:
         data = load()
         if quick:
             data = Data(*(narrow(part[:3000]) for part in data))
-        yield from raced(name, data, 0.3 if quick else 8.0)
+        yield from raced(name, data, 0.5 if quick else 6.0)
 
 
 def raced(name: str, data: Data, budget: float) -> Iterator[Curve]:

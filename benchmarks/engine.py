@@ -128,7 +128,7 @@ def against_scikit_learn(quick: bool, repeats: int) -> Iterator[Row]:
 def rows(quick: bool) -> Iterator[Row]:
     """The suite "passes"."""
     yield from against_reading(quick, 3 if quick else 7)
-    yield from against_scikit_learn(quick, 2 if quick else 3)
+    yield from against_scikit_learn(quick, 2)
     yield from start_up(1 if quick else 4)
 
 

@@ -2,7 +2,7 @@
 
 All get the same features and their own default settings; only training is timed. Where a learner can be told how long to
 work (passes, iterations, a tolerance), each point is a whole fit of its own; River, which learns one example at a time, is
-looked at on its way. A curve ends where a fit has taken longer than the budget.
+looked at on its way. A curve ends where the next fit would by its effort take longer than the budget.
 """
 
 import tempfile
@@ -23,7 +23,9 @@ from separatrix import AveragedPerceptron
 
 PASSES = (1, 2, 3, 5, 10, 20)
 ITERATIONS = (1, 3, 10, 30, 100, 300, 1000)
-TOLERANCES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.01)
+TOLERANCES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.001)
+STEP = 2.5
+"""About how much longer the next point's fit takes."""
 
 
 class Data(NamedTuple):
@@ -63,7 +65,7 @@ def fits(make: Callable[[Any], Any], efforts: tuple[float, ...]) -> Callable[[Da
                     (again,), _ = in_turns(lambda: make(effort).fit(data.X, data.y), repeats=3)  # noqa: B023
                     took = min(took, again.best)
                 yield Point(effort, took, model.score(data.X_test, data.y_test))
-                if took > budget:
+                if took * STEP > budget:
                     return
 
     return points
@@ -78,14 +80,15 @@ def gradient(**settings: Any) -> Callable[[Data, float], Iterator[Point]]:
 
 
 def liblinear(data: Data, budget: float) -> Iterator[Point]:
+    """Its primal solver, which heeds a tolerance; LinearSVC has the dual one."""
     from liblinear.liblinearutil import parameter, predict, problem, train
 
     X, X_test = sp.csr_matrix(data.X, dtype=np.float64), sp.csr_matrix(data.X_test, dtype=np.float64)
     told = problem(data.y.astype(np.float64), X, 1)
     for tolerance in TOLERANCES:
-        (times,), (model,) = in_turns(lambda: train(told, parameter(f"-q -e {tolerance} -B 1")), repeats=1)  # noqa: B023
+        (times,), (model,) = in_turns(lambda: train(told, parameter(f"-q -s 2 -e {tolerance} -B 1")), repeats=1)  # noqa: B023
         yield Point(tolerance, times.best, predict(data.y_test.astype(np.float64), X_test, model, "-q")[1][0] / 100)
-        if times.best > budget:
+        if times.best * STEP > budget:
             return
 
 
@@ -119,7 +122,7 @@ def vowpal_wabbit(data: Data, budget: float) -> Iterator[Point]:
             predicted = np.loadtxt(said)
             codes = predicted > 0 if K == 2 else predicted - 1
             yield Point(passes, times.best, float(np.mean(codes == data.y_test)))
-            if times.best > budget:
+            if times.best * STEP > budget:
                 return
 
 
@@ -158,7 +161,9 @@ LEARNERS = (
     Learner("averaged perceptron", "separatrix", averaged("perceptron"), ours=True),
     Learner("averaged PA-I", "separatrix", averaged("pa1"), ours=True),
     Learner("averaged AROW", "separatrix", averaged("arow"), ours=True),
-    Learner("scikit-learn LinearSVC", "sklearn", fits(lambda k: LinearSVC(max_iter=k, random_state=0), ITERATIONS)),
+    Learner(
+        "scikit-learn LinearSVC", "sklearn", fits(lambda k: LinearSVC(dual=True, max_iter=k, random_state=0), ITERATIONS)
+    ),
     Learner("scikit-learn LogisticRegression", "sklearn", fits(lambda k: LogisticRegression(max_iter=k), ITERATIONS)),
     Learner("scikit-learn SGD, hinge, averaged", "sklearn", gradient(average=True)),
     Learner("scikit-learn PA-I", "sklearn", gradient(penalty=None, learning_rate="pa1", eta0=1.0)),

@@ -90,7 +90,7 @@ def csv_rows(path, repeats):
 
 def rows(quick, n=None, repeats=None):
     """The suite "parsing"."""
-    n, repeats = n or (20_000 if quick else 200_000), repeats or (3 if quick else 5)
+    n, repeats = n or (20_000 if quick else 200_000), repeats or 3
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data"
         write_svmlight(path, n)
