@@ -282,11 +282,11 @@ def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False
-    shown = sum(len(which) for _, which in _order(estimator, as_rows(X)))
+    shown = sum(len(which) for _, which in presentations(estimator, as_rows(X)))
     return bool(run.ledger.steps == shown and run.ledger.verify(X, labels))
 
 
-def _order(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
+def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
     """Yield (pass, examples in the order of their presentation), block by block."""
     run = model._run
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
@@ -306,7 +306,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
     state = ledger.state(examples.sparse, ledger.start)
     names = model.classes_.tolist()
     step, steps_up, squares = 0, 0.0, 0.0
-    for number, order in _order(model, examples):
+    for number, order in presentations(model, examples):
         for i in order:
             step += 1
             scores = examples.scores(*state.weights(), np.array([i]))[0]

@@ -51,11 +51,24 @@ def trace(
     seed: Annotated[int, typer.Option(min=0, help="For orders drawn at random.")] = 0,
     form: Annotated[str, typer.Option("--format", help="table, markdown, csv or json.")] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page to step through, which opens from disk.")] = None,
 ) -> None:
     """Step through a perceptron on your data, with the two lines of the proof at every mistake."""
     from separatrix.cli.trace import show
 
-    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form="json" if as_json else form)
+    form = "json" if as_json else form
+    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form=form, html=html)
+
+
+@app.command()
+def lab(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on this machine; 0: any free port.")] = 8765,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Step through the algorithms in the browser: draw points, choose a rule, watch the theorem hold."""
+    from separatrix.cli.lab import run
+
+    raise typer.Exit(run(port, browser))
 
 
 @app.command()
