@@ -133,5 +133,18 @@ def compare(
     show(data, label, positive, categorical=categorical or (), models=models, folds=folds, seed=seed, form=form)
 
 
+@app.command()
+def bench(
+    suites: Annotated[list[str] | None, typer.Argument(help="Which suites. Default: all.", metavar="[SUITE]...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few repeats: under three minutes.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Also write every time and figure to this file.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/benchmarks.md and its pictures.")] = False,
+) -> None:
+    """Measure everything beside its peers, in a checkout of the project. Exit: 0 done, 1 a floor is missed, 2 bad input."""
+    from separatrix.cli.bench import bench as measure
+
+    raise typer.Exit(measure(suites or [], quick, json, write))
+
+
 for verb in (models.train, models.predict, models.evaluate, models.explain, models.export, models.info):
     app.command()(verb)
