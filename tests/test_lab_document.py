@@ -165,6 +165,7 @@ def test_noise_is_the_share_of_wrong_labels():
         ({"data": "random", "n": 5000, "passes": 1, "learner": "kernel"}, "a kernel is for 2,000 examples at most"),
         ({"data": "csv", "csv": "PK\x03\x04"}, "is not text"),
         ({"data": "csv", "csv": "BZh91AY"}, "is not text"),
+        ({"data": "csv", "csv": "a,b\n1,\x1b[2J\n"}, "is not text"),
         (
             {"data": "csv", "csv": "a,b,c\n1,=HYPERLINK(),x\n2,3,y\n"},
             "line 2, column 2 .b.: '=HYPERLINK\\(\\)' is not a finite",

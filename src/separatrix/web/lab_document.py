@@ -31,7 +31,7 @@ MOST_NUMBERS = 1_000_000
 MOST_STEPS = 200_000
 MOST_KERNEL_MISTAKES = 3_000
 """With a kernel, a score is a sum over the mistakes, which the page adds up."""
-MOST_PLOTTED_BOUNDS = 5_000
+MOST_FOR_BOUNDS = 5_000
 """Examples up to which the theorem for data that are not separable is evaluated; it takes long on more."""
 PATIENCE = 5.0
 """Seconds that a certificate may take."""
@@ -188,7 +188,7 @@ def _proof(setup: Setup, model: Any, Z: Floats, labels: Any, codes: Any, K: int)
     rows = as_rows(Z)
     separator = best_separator(rows, codes, K, bias=model.fit_intercept)
     known = None
-    if len(Z) <= MOST_PLOTTED_BOUNDS:
+    if len(Z) <= MOST_FOR_BOUNDS:
         known = model.bounds(Z, labels)
     return {
         "R2": model.radius_**2 * (2.0 if K > 2 else 1.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -31,7 +32,8 @@ MOST_KERNEL_ROWS = 2_000
 MOST_OPEN_ENDED = 2_000
 MOST_LITERAL = 300
 """So many examples at most are written out in the Python snippet."""
-CSV_STARTS_LIKE_AN_ARCHIVE = ("BZh", "PK")
+NO_TEXT = re.compile(r"\ABZh|[\x00-\x08\x0b\x0c\x0e-\x1f]")
+"""The beginning of a compressed file, or a character that no table of text has."""
 
 
 class Recipe(BaseModel):
@@ -121,7 +123,7 @@ class Recipe(BaseModel):
         positive = self.positive or None
         more = f", positive={positive!r}" if positive else ""
         if self.data == "csv":
-            if self.csv.startswith(CSV_STARTS_LIKE_AN_ARCHIVE) or "\0" in self.csv:
+            if NO_TEXT.search(self.csv):
                 raise DataError(f"{self.file} is not text: the lab reads CSV")
             found = read_source(self.file, positive=positive, content=self.csv.encode())
             if len(found.y) <= MOST_LITERAL:

@@ -44,7 +44,10 @@ let controls = null;
 
 function keep() {
   const address = toAddress(recipe);
-  if (address === null) return;
+  if (address === null) {
+    writeState({ data: recipe.data });
+    return;
+  }
   const { t, views } = viewer.state;
   writeState({ ...address, step: viewer.run?.steps && t === viewer.run.steps ? "end" : t, views: views.join(",") });
 }
