@@ -138,7 +138,25 @@ def spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down
 
 @kernel
 def present(
-    rows, d, codes, weight, order, soon, begin, end, flat, late, spread, scores, how, Cs, steps, average_after, out, tally
+    rows,
+    d,
+    codes,
+    weight,
+    order,
+    soon,
+    begin,
+    end,
+    flat,
+    late,
+    spread,
+    scores,
+    how,
+    Cs,
+    steps,
+    average_after,
+    out,
+    tally,
+    erred,
 ):
     """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
 
@@ -146,7 +164,8 @@ def present(
     flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the rules that
     keep one, else None, and then the code for it is not even compiled. Mistake m is written to the columns of out: step,
     example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
-    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses.
+    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses; where erred has
+    a size, erred[t - begin] is set for those of the visits.
     """
     data, indices, indptr = rows
     W, b = flat
@@ -190,6 +209,8 @@ def present(
                     noted = True
                     if (rule == PERCEPTRON and problems == ONE) or misjudged(label, scores, base, K, joint, tie):
                         tally[g + g] += 1.0
+                        if erred.size > 0:
+                            erred[t - np.uint64(begin)] = 1
                 tally[g + g + ONE] += enough - lead
                 c, shrink = worth, 0.0
                 if spread is not None:
