@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from separatrix import __version__
-from separatrix.cli import models
+from separatrix.cli import models, services
 from separatrix.cli.options import Data, Label, Positive
 
 app = typer.Typer(
@@ -120,3 +120,4 @@ def compare(
 
 for verb in (models.train, models.predict, models.evaluate, models.explain, models.export, models.info):
     app.command()(verb)
+app.command()(services.serve)

@@ -150,10 +150,14 @@ class Machine:
         self.run.radius_squared = max(self.run.radius_squared, _radius(block))
         found = found or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
         step, row, up, down, correction, shrink = (np.concatenate(column) for column in zip(*found, strict=True))
+        if not self.run.rule.spread:
+            shrink = np.empty(0)
         wrong = np.flatnonzero(erred)
         commit = Commit(
             *(block.n, self.steps, self.run.tally.tolist(), float(self.run.radius_squared)),
-            *(step, up, down, correction, shrink[: None if self.run.rule.spread else 0], block.take(row)),
+            *(step, up, down),
+            *(correction, shrink),
+            block.take(row),
             *(wrong, numbers[wrong], np.bincount(numbers, minlength=len(self.classes))),
             names=names,
             arrivals=arrivals,
@@ -330,3 +334,13 @@ def _radius(block: Block) -> float:
     problem, _, _, norm = kernels.survey(parts, nnz, 0, block.n, NO_WEIGHT, np.empty(0, np.int64))
     assert problem == kernels.FINE
     return float(norm)
+
+
+def warm(machine: Machine) -> None:
+    """Compile what learning and predicting will need, on a twin: nobody should wait for it later."""
+    learner = type(machine.learner)(**machine.learner.get_params())
+    first, second = Machine(Model(learner)), Machine(Model(learner))
+    rows = Block(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
+    commit = first.learn(rows, ["a", "b", "b", "a"], ["x", "y"], None, False)
+    second.apply(Commit.unpack(commit.pack()))
+    second.scores(rows)

@@ -7,13 +7,33 @@ is about to change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from threading import Condition
 
 from separatrix.web.commits import Commit
 from separatrix.web.machine import Machine
+
+
+class Names:
+    """The columns of features by name, and the names by column."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.listed = list(names)
+        self.column = {name: j for j, name in enumerate(names)}
+
+    def add(self, names: Iterable[str]) -> None:
+        """Give the next columns to names that have none."""
+        for name in names:
+            self.column[name] = len(self.listed)
+            self.listed.append(name)
+
+    def cut(self, n: int) -> None:
+        """Forget all but the first n."""
+        for name in self.listed[n:]:
+            del self.column[name]
+        del self.listed[n:]
 
 
 class Shelf:
@@ -25,7 +45,7 @@ class Shelf:
         self._left = Condition()
         self.number = number
         """The last commit that readers see."""
-        self.index: dict[str, int] | None = None if names is None else {name: j for j, name in enumerate(names)}
+        self.index = None if names is None else Names(names)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Machine, int]]:
@@ -42,7 +62,7 @@ class Shelf:
 
     def names(self, machine: Machine) -> list[str] | None:
         """Return the names of the columns of a machine."""
-        return None if self.index is None else list(self.index)[: machine.n_names]
+        return None if self.index is None else self.index.listed[: machine.n_names]
 
     def publish(self, number: int) -> None:
         """Show what was learned."""
@@ -64,5 +84,4 @@ class Shelf:
             self.learning = deepcopy(machine or self._shown)
             self._readers[id(self.learning)] = 0
         if self.index is not None:
-            for name in list(self.index)[self.learning.n_names :]:
-                del self.index[name]
+            self.index.cut(self.learning.n_names)

@@ -226,18 +226,17 @@ class Writer:
         columns, unknown = examples.indices, dict[str, None]()
         if index is not None and examples.names is not None:
             try:
-                columns = np.fromiter(map(index.__getitem__, examples.names), np.int64, len(examples.names))
+                columns = np.fromiter(map(index.column.__getitem__, examples.names), np.int64, len(examples.names))
             except KeyError:
-                unknown = dict.fromkeys(name for name in examples.names if name not in index)
-        width = machine.n_names if index is None else len(index) + len(unknown)
+                unknown = dict.fromkeys(name for name in examples.names if name not in index.column)
+        width = machine.n_names if index is None else len(index.listed) + len(unknown)
         if (strangers or unknown) and width * outputs > self.limits.weights:
             limit = f"the {self.limits.weights:,} weights that are allowed"
             raise RequestError(422, f"{outputs:,} classes and {width:,} features need more than {limit}")
         new.update(dict.fromkeys(strangers))
         if unknown and index is not None and examples.names is not None:
-            for name in unknown:
-                index[name] = len(index)
-            columns = np.fromiter(map(index.__getitem__, examples.names), np.int64, len(examples.names))
+            index.add(unknown)
+            columns = np.fromiter(map(index.column.__getitem__, examples.names), np.int64, len(examples.names))
         return columns, list(unknown)
 
     def _commit(self, taken: list[tuple[Request, Block]], labels: list[Any], names: list[str]) -> None:
