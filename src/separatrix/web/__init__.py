@@ -1,4 +1,4 @@
-"""The lab and the feedback server: two applications on one skeleton. Needs the extra `separatrix[web]`, but for the client."""
+"""The lab and the feedback server: two applications on one skeleton. All but the client needs `separatrix[web]`."""
 
 from typing import TYPE_CHECKING, Any
 
