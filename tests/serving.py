@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from functools import cache
@@ -102,6 +103,14 @@ def served(folder, *options, **how):
         yield server
     finally:
         server.kill()
+
+
+def run(*arguments):
+    """Run a command of ours; return its exit status and what it said."""
+    with tempfile.NamedTemporaryFile(suffix=".log") as log:
+        pid = nursery().ask(start=[str(argument) for argument in arguments], log=log.name, env={}, file_size=None)
+        status = nursery().ask(wait=pid)
+        return status, Path(log.name).read_text()
 
 
 def examples(n, seed=0, classes=("ham", "spam", "other"), names=300):

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -22,7 +21,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, load
 from separatrix.web import Client, ServerError
-from serving import Served, examples, matrix, served
+from serving import Served, examples, matrix, run, served
 
 LONG = os.environ.get("SEPARATRIX_LONG") == "1"
 KILLS = 100 if LONG else 10
@@ -217,7 +216,7 @@ def test_a_damaged_end_is_refused_or_made_good_never_passed_over(tmp_path, which
                 assert 0 < server.client().stats()["examples"] < len(stream), "what is left can be used, when asked for"
     else:
         assert set(acknowledged) <= set(load(tmp_path / "m.sepx").estimator.feature_names_in_.tolist()), "a silent loss"
-        assert which == "head"
+        assert not which.startswith("log")
     judge(tmp_path / "state", stream, acknowledged)
 
 
@@ -265,13 +264,11 @@ def test_as_of_writes_the_model_of_a_past_moment(tmp_path):
                 time.sleep(0.3)
         for n, (picture, when) in pictures.items():
             for moment in (str(n), time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(when)) + f"{when % 1:.6f}"[1:] + "+00:00"):
-                command = [sys.executable, "-m", "separatrix", "serve", str(tmp_path / "state"), "--as-of", moment]
-                told = subprocess.run([*command, "-o", str(tmp_path / "past.sepx")], capture_output=True, text=True)
-                assert told.returncode == 0, told.stderr
-                assert f"after {n} examples" in told.stderr
+                status, told = run("serve", tmp_path / "state", "--as-of", moment, "-o", tmp_path / "past.sepx")
+                assert status == 0 and f"after {n} examples" in told
                 assert (tmp_path / "past.sepx").read_bytes() == picture
-    told = subprocess.run([*command[:-1], "noon", "-o", "x.sepx"], capture_output=True, text=True)
-    assert told.returncode == 2 and "give a time" in told.stderr
+    status, told = run("serve", tmp_path / "state", "--as-of", "noon", "-o", tmp_path / "x.sepx")
+    assert status == 2 and "give a time" in told
 
 
 def test_the_load_is_real(tmp_path):
