@@ -31,7 +31,7 @@ log = logging.getLogger("separatrix.serve")
 LINES = "application/x-ndjson"
 AT_HAND = 1 << 14
 """Bodies up to this size are read on the spot, longer ones by a thread."""
-BODY_SECONDS = 30.0
+BODY_SECONDS = 20.0
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 _PAGES = {
     "/": ("index.html", "text/html"),

@@ -39,7 +39,7 @@ function chart(stats) {
   by("empty").hidden = stats.windows.length > 0;
   svg.classList.toggle("empty", !stats.windows.length);
   if (!stats.windows.length) return;
-  const [left, right, top, bottom] = [44, 632, 10, 196];
+  const [left, right, top, bottom] = [64, 632, 14, 190];
   const highest = Math.max(0.01, ...stats.windows.map((w) => w.error));
   const step = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((s) => highest / s <= 5) || 0.5;
   const most = Math.ceil(highest / step) * step;
@@ -57,8 +57,8 @@ function chart(stats) {
   svg.append(draw("path", { class: "line", d: `M${path}` }));
   const last = points[points.length - 1];
   svg.append(draw("circle", { class: "dot", cx: last[0], cy: last[1], r: 4 }));
-  svg.append(draw("text", { x: left, y: 214 }, "example 1"));
-  svg.append(draw("text", { x: right, y: 214, "text-anchor": "end" }, number.format(stats.examples)));
+  svg.append(draw("text", { x: left, y: 212 }, "example 1"));
+  svg.append(draw("text", { x: right, y: 212, "text-anchor": "end" }, number.format(stats.examples)));
   const width = stats.windows[0].to - stats.windows[0].from + 1;
   by("window").textContent = `Windows of ${number.format(width)} examples.`;
 }
@@ -75,7 +75,7 @@ function classes(stats) {
 }
 
 function terms(told, most) {
-  const table = make("table");
+  const table = make("table", undefined, "terms");
   const head = make("tr");
   for (const [name, kind] of [["feature", ""], ["value", "n"], ["weight", "n"], ["value × weight", "n"]]) head.append(make("th", name, kind));
   table.append(head);
