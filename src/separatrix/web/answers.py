@@ -14,7 +14,8 @@ from separatrix.text import TextFeatures
 from separatrix.web.commits import Commit
 from separatrix.web.examples import Examples
 from separatrix.web.machine import Machine
-from separatrix.web.shelf import Names, Shelf
+from separatrix.web.names import Names
+from separatrix.web.shelf import Shelf
 from separatrix.web.store import Store
 
 MOST_SCORES = 10

@@ -128,7 +128,7 @@ class Client:
         if not self._field:
             self._field = "text" if isinstance(example, str) else self.stats()["input"]
         told = {self._field: example} if label is None else {self._field: example, "label": label}
-        return json.dumps(told, allow_nan=False).encode()
+        return json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None

@@ -115,15 +115,20 @@ class Reader:
                 self._complain(line, error, labelled, place(i))
         if not set(map(type, labels)) <= {str, int}:
             labels = [self._whole(label, place(i)) for i, label in enumerate(labels)]
+        self.check_labels(labels, place)
+        if self.field == "features":
+            return self._named(given, labels, place)
+        return self._made(given, labels, place)
+
+    @staticmethod
+    def check_labels(labels: list[Any], place: Callable[[int], str]) -> None:
+        """Raise for a string or a whole number that cannot be a label."""
         for label in set(labels):
             if not (0 < len(label) <= MOST_LETTERS and "\0" not in label if isinstance(label, str) else abs(label) < 2**53):
                 where = place(labels.index(label))
                 raise RequestError(
                     422, f"{where}a label has 1 to {MOST_LETTERS} letters, none of them NUL, or is below 2^53"
                 )
-        if self.field == "features":
-            return self._named(given, labels, place)
-        return self._made(given, labels, place)
 
     def _row(self, told: dict[str, Any]) -> Any:
         """Return a table row; where its one column is a text, that alone will do."""

@@ -22,6 +22,7 @@ from separatrix.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, frozen
 from separatrix.rules import tie_code
 from separatrix.training import Run, columns
 from separatrix.web.commits import Block, Commit
+from separatrix.web.names import Names
 from separatrix.web.progressive import Progressive
 
 _ROOM = 64
@@ -344,3 +345,5 @@ def warm(machine: Machine) -> None:
     commit = first.learn(rows, ["a", "b", "b", "a"], ["x", "y"], None, False)
     second.apply(Commit.unpack(commit.pack()))
     second.scores(rows)
+    names = Names(["x"])
+    names.read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)

@@ -21,7 +21,7 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
 from separatrix.web import answers, contract, keeping
-from separatrix.web.examples import Examples, Reader, RequestError
+from separatrix.web.examples import Examples, RequestError
 from separatrix.web.metering import Meter, Metered
 from separatrix.web.skeleton import JSON, refusal, skeleton
 from separatrix.web.writer import Writer
@@ -100,7 +100,7 @@ def application(
 ) -> FastAPI:
     """Return the application of a writer, which it starts and closes."""
     limits, allowed = writer.limits, tokens or Tokens()
-    reader = Reader(writer.shelf.learning.features, limits)
+    reader = writer.reader
     told = contract.document(reader.field)
     meter = Meter(set(told["paths"]) | set(_PAGES), requests_logged)
     intake = Intake(limits.waiting_bytes, payloads_logged)
@@ -123,8 +123,7 @@ def application(
     async def examples(request: Request, labelled: bool) -> tuple[Examples, bytes, bool]:
         """Return what a request holds, its body, and whether it came in lines."""
         body = await intake.body(request)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        lines = kind == LINES
+        lines = _kind(request) == LINES
         read = reader.lines if lines else reader.one
         if len(body) <= AT_HAND and reader.field == "features":
             return read(body, labelled), body, lines
@@ -148,7 +147,11 @@ def application(
         key = request.headers.get("idempotency-key")
         if key is not None and not _KEY.fullmatch(key):
             raise RequestError(422, "an Idempotency-Key has 1 to 200 letters, digits, dots, colons, dashes and underscores")
-        given, body, _ = await examples(request, True)
+        given: Examples | None = None
+        if reader.field == "features" and _kind(request) == LINES:  # the writer reads them, names and all
+            body = await intake.body(request)
+        else:
+            given, body, _ = await examples(request, True)
         return Response(await asyncio.wrap_future(writer.submit(given, key, body)), media_type="application/json")
 
     @app.post("/explain")
@@ -227,6 +230,10 @@ async def _refuse(request: Request, error: Exception) -> Response:
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     return refusal(error.status, error.message, headers)
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _learner(learner: Any) -> str:

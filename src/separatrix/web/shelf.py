@@ -7,33 +7,14 @@ is about to change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from threading import Condition
 
 from separatrix.web.commits import Commit
 from separatrix.web.machine import Machine
-
-
-class Names:
-    """The columns of features by name, and the names by column."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.listed = list(names)
-        self.column = {name: j for j, name in enumerate(names)}
-
-    def add(self, names: Iterable[str]) -> None:
-        """Give the next columns to names that have none."""
-        for name in names:
-            self.column[name] = len(self.listed)
-            self.listed.append(name)
-
-    def cut(self, n: int) -> None:
-        """Forget all but the first n."""
-        for name in self.listed[n:]:
-            del self.column[name]
-        del self.listed[n:]
+from separatrix.web.names import Names
 
 
 class Shelf:

@@ -18,10 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from separatrix.rows import Ints
 from separatrix.web import keeping, undoing
 from separatrix.web.commits import Block, Commit, stacked
-from separatrix.web.examples import Examples, Limits, RequestError
+from separatrix.web.examples import Examples, Limits, Reader, RequestError
 from separatrix.web.shelf import Shelf
 from separatrix.web.store import Keyed, Store, StoreError
 
@@ -32,14 +31,20 @@ MOST_AT_ONCE = 1 << 16
 
 
 class Request(NamedTuple):
-    """A request to learn, waiting: its examples, its key, and who waits for the answer."""
+    """A request to learn, waiting: its examples, or the lines that hold them, its key, and who waits for the answer."""
 
-    examples: Examples
+    examples: Examples | None
+    raw: bytes
     key: bytes
     body: bytes
     """A sum of what was sent: a key stands for one request."""
     size: int
     answer: Future[bytes]
+
+    @property
+    def n(self) -> int:
+        """How many examples it holds, about."""
+        return self.raw.count(b"\n") + 1 if self.examples is None else self.examples.n
 
 
 class Undo(NamedTuple):
@@ -67,6 +72,7 @@ class Writer:
         machine, names, begun = keeping.recover(store)
         self.replayed = store.last - begun
         self.shelf = Shelf(machine, names, store.last)
+        self.reader = Reader(machine.features, limits)
         self.trouble = ""
         """Why nothing can be written at the moment."""
         self.commits = self.keyed_again = 0
@@ -90,11 +96,11 @@ class Writer:
         """How many requests wait."""
         return len(self._queue)
 
-    def submit(self, examples: Examples, key: str | None, body: bytes) -> Future[bytes]:
-        """Queue examples to learn from; raise RequestError where too much waits already."""
+    def submit(self, examples: Examples | None, key: str | None, body: bytes) -> Future[bytes]:
+        """Queue examples to learn from, or lines yet to be read; raise RequestError where too much waits already."""
         told = b"" if key is None else hashlib.blake2b(key.encode(), digest_size=16).digest()
         summed = hashlib.blake2b(body, digest_size=16).digest() if told else b""
-        request = Request(examples, told, summed, len(body), Future())
+        request = Request(examples, body if examples is None else b"", told, summed, len(body), Future())
         self._enqueue(request, len(body))
         return request.answer
 
@@ -158,7 +164,7 @@ class Writer:
                 request = self._queue.popleft()
                 if isinstance(request, Request):
                     self._bytes -= request.size
-                    examples += request.examples.n
+                    examples += request.n
                 if request.answer.set_running_or_notify_cancel():
                     group.append(request)
                 if not isinstance(request, Request) and group:
@@ -171,22 +177,25 @@ class Writer:
         keys: dict[bytes, Request] = {}
         names: list[str] = []
         labels: list[Any] = []
+        sources: list[Any] = []
         new: dict[Any, None] = {}
         for request in group:
             try:
                 if request.key and request.key in keys:
                     again.append((request, keys[request.key]))
                 elif not (request.key and self._answered(request)):
-                    columns, fresh = self._admitted(request.examples, new)
+                    examples, block, fresh = self._admitted(request, new)
                     names += fresh
-                    taken.append((request, request.examples.block(columns)))
-                    labels += request.examples.labels
+                    taken.append((request, block))
+                    labels += examples.labels
+                    if examples.sources is not None:
+                        sources += examples.sources
                     if request.key:
                         keys[request.key] = request
             except RequestError as refused:
                 fail(request.answer, refused)
         if taken:
-            self._commit(taken, labels, names)
+            self._commit(taken, labels, names, sources or None)
         for request, before in again:
             self.keyed_again += 1
             if request.body != before.body:
@@ -207,46 +216,65 @@ class Writer:
         request.answer.set_result(known[1])
         return True
 
-    def _admitted(self, examples: Examples, new: dict[Any, None]) -> tuple[Ints, list[str]]:
-        """Return the column of each feature, and the names that get one now; raise RequestError where there is no room.
+    def _admitted(self, request: Request, new: dict[Any, None]) -> tuple[Examples, Block, list[str]]:
+        """Return the examples of a request, their rows, and the names that get a column now.
 
-        `new` are the classes that come with the group.
+        Raises RequestError, with no name added, where they cannot be read or there is no room. `new` are the classes that
+        come with the group.
         """
+        index = self.shelf.index
+        before = 0 if index is None else len(index.listed)
+        try:
+            examples = self._examples(request)
+            columns = examples.indices
+            if index is not None and examples.names is not None:
+                columns = index.columns_of(examples.names)
+            fresh = [] if index is None else index.listed[before:]
+            new.update(self._strangers(examples.labels, new, bool(fresh)))
+        except RequestError:
+            if index is not None:
+                index.cut(before)
+            raise
+        return examples, examples.block(columns), fresh
+
+    def _examples(self, request: Request) -> Examples:
+        """Return what a request holds; lines of named features are read by a kernel, unless they are unusual."""
+        if request.examples is not None:
+            return request.examples
+        index = self.shelf.index
+        lines = None if index is None else index.read(request.raw, self.limits.features)
+        if lines is None:
+            return self.reader.lines(request.raw, True)
+        self.reader.check_labels(lines.labels, lambda k: f"line {int(np.argmax(lines.label == k)) + 1}: ")
+        given = [lines.labels[k] for k in lines.label.tolist()]
+        return Examples(None, lines.indices, lines.data, lines.indptr, given, None)
+
+    def _strangers(self, labels: list[Any], new: dict[Any, None], wider: bool) -> dict[Any, None]:
+        """Return the labels that are no classes yet; raise RequestError where they cannot be, or there is no room."""
         machine, index = self.shelf.learning, self.shelf.index
-        labels = dict.fromkeys(examples.labels)
-        strangers = [label for label in labels if label not in machine.number and label not in new]
+        given = dict.fromkeys(labels)
+        strangers = dict.fromkeys(label for label in given if label not in machine.number and label not in new)
         outputs = len(machine.classes) + len(new) + len(strangers)
         try:
-            if len({isinstance(label, str) for label in (*machine.classes[:1], *list(new)[:1], *labels)}) > 1:
+            if len({isinstance(label, str) for label in (*machine.classes[:1], *list(new)[:1], *given)}) > 1:
                 raise ValueError("the labels of a model are all strings or all whole numbers")
             for label in strangers:
                 machine.check(label, outputs)
         except ValueError as error:
             raise RequestError(422, str(error)) from None
-        columns, unknown = examples.indices, dict[str, None]()
-        if index is not None and examples.names is not None:
-            try:
-                columns = np.fromiter(map(index.column.__getitem__, examples.names), np.int64, len(examples.names))
-            except KeyError:
-                unknown = dict.fromkeys(name for name in examples.names if name not in index.column)
-        width = machine.n_names if index is None else len(index.listed) + len(unknown)
-        if (strangers or unknown) and width * outputs > self.limits.weights:
+        width = machine.n_names if index is None else len(index.listed)
+        if (strangers or wider) and width * outputs > self.limits.weights:
             limit = f"the {self.limits.weights:,} weights that are allowed"
             raise RequestError(422, f"{outputs:,} classes and {width:,} features need more than {limit}")
-        new.update(dict.fromkeys(strangers))
-        if unknown and index is not None and examples.names is not None:
-            index.add(unknown)
-            columns = np.fromiter(map(index.column.__getitem__, examples.names), np.int64, len(examples.names))
-        return columns, list(unknown)
+        return strangers
 
-    def _commit(self, taken: list[tuple[Request, Block]], labels: list[Any], names: list[str]) -> None:
+    def _commit(
+        self, taken: list[tuple[Request, Block]], labels: list[Any], names: list[str], sources: list[Any] | None
+    ) -> None:
         begun = time.perf_counter()
         machine = self.shelf.learning
-        sources = None
-        if taken[0][0].examples.sources is not None:
-            sources = [source for request, _ in taken for source in request.examples.sources or ()]
         commit = machine.learn(stacked([block for _, block in taken]), labels, names, sources, self.keep_all)
-        replies = self._replies(commit, [request.examples.n for request, _ in taken])
+        replies = self._replies(commit, [block.n for _, block in taken])
         keyed = [
             Keyed(request.key, request.body, reply)
             for (request, _), reply in zip(taken, replies, strict=True)
