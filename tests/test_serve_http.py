@@ -299,3 +299,21 @@ def test_logs_hold_no_payloads_unless_asked(tmp_path):
     with served(tmp_path / "loud", "--log", "payloads") as server:
         server.client().learn({"a secret": 1}, "hush")
         assert "a secret" in server.log()
+
+
+def test_the_example_shows_the_error_falling(tmp_path):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    lines = [("spam\tfree entry: call now" if i % 3 else "ham\tsee you at noon") + f" {i % 7}\n" for i in range(600)]
+    (tmp_path / "messages.tsv").write_text("".join(lines))
+    with served(tmp_path / "state", "--text") as server:
+        script = Path(__file__).parents[1] / "examples" / "spam_feedback.py"
+        command = [sys.executable, str(script), str(tmp_path / "messages.tsv"), "--url", server.url, "--batch", "100"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        stats = server.client().stats()
+    shares = [float(line.split()[-1].rstrip("%")) for line in told[1:7]]
+    assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1]
+    assert f"{stats['error']:.2%}" == told[6].split()[-1]
+    assert told[-2].split(":")[0].strip() == "spam" and told[-1].split(":")[0].strip() == "ham"

@@ -1,8 +1,9 @@
 """The store: commits in SQLite, on the disk before anybody is told of them. One process writes it.
 
 SQLite's log drops a damaged end without a word. So the number of the last commit is also kept in a file of its own,
-`head`, written after the commit and before the answer: a store that ends earlier than its head has lost something that
-was acknowledged, and is refused. Every row carries its sum, and rows must follow each other without a gap.
+`head`, written after the commit and before the answer (and brought to the disk every second): a store that ends earlier
+than its head has lost something that was acknowledged, and is refused. Every row carries its sum, and rows must follow each
+other without a gap.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ class Store:
             )
         if self.writing:
             self._head = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            os.pwrite(self._head, _slot(self.last) * 2, 0)
+            os.write(self._head, _slot(self.last) * 2)
             os.fsync(self._head)
 
     @staticmethod
@@ -215,12 +216,16 @@ class Store:
             raise StoreError(f"the store cannot be written: {error}") from None
 
     def confirm(self) -> None:
-        """Note that the last commit is there, before anybody is told."""
+        """Note that the last commit is there, before anybody is told. The note itself may reach the disk a second later."""
         try:
-            os.pwrite(self._head, _slot(self.last), _SLOT * (self.last % 2))
-            os.fdatasync(self._head) if hasattr(os, "fdatasync") else os.fsync(self._head)
+            os.lseek(self._head, _SLOT * (self.last % 2), os.SEEK_SET)
+            os.write(self._head, _slot(self.last))
         except OSError as error:
             raise StoreError(f"the head of the store cannot be written: {error.strerror}") from None
+
+    def sync_head(self) -> None:
+        """See to it that the note is on the disk."""
+        os.fsync(self._head)
 
     def compact(self, until: int) -> int:
         """Forget old keys, and join small commits up to number `until`, a few at a time; return how many rows went."""

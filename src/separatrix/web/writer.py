@@ -26,6 +26,7 @@ from separatrix.web.store import Keyed, Store, StoreError
 
 log = logging.getLogger("separatrix.serve")
 
+HEAD_SECONDS = 1.0
 MOST_AT_ONCE = 1 << 16
 """How many examples go into one commit, about."""
 
@@ -318,12 +319,16 @@ class Writer:
     # The keeper's thread: snapshots and compaction.
 
     def _keep(self) -> None:
+        due = time.monotonic() + self._snapshot_seconds
         while True:
             with self._wake:
-                self._wake.wait_for(lambda: self._closing, timeout=self._snapshot_seconds)
+                self._wake.wait_for(lambda: self._closing, timeout=min(HEAD_SECONDS, self._snapshot_seconds))
                 if self._closing:
                     return
-            self._maybe_snapshot()
+            self.store.sync_head()
+            if time.monotonic() >= due:
+                self._maybe_snapshot()
+                due = time.monotonic() + self._snapshot_seconds
 
     def _maybe_snapshot(self, at_end: bool = False) -> None:
         """Write a snapshot where something was learned since the last one, then compact what lies before it."""
