@@ -82,8 +82,7 @@ def peer():
     from separatrix.web.skeleton import address, listening
 
     listener = listening("127.0.0.1", 0)
-    print(f"serving on {address(listener)}", file=sys.stderr, flush=True)
-    serve(river_application(), listener)
+    serve(river_application(), listener, lambda: print(f"serving on {address(listener)}", file=sys.stderr, flush=True))
 
 
 class Process:

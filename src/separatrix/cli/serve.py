@@ -106,9 +106,8 @@ def _serve(options: Options) -> int:
     )
     replayed = f", {writer.replayed:,} commits replayed" if writer.replayed else ""
     typer.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} errors{replayed}", err=True)
-    typer.echo(f"serving {options.state} on {address(listener)} (Ctrl-C ends it)", err=True)
-    sys.stderr.flush()
-    serve(app, listener)
+    told = f"serving {options.state} on {address(listener)} (Ctrl-C ends it)"
+    serve(app, listener, lambda: typer.echo(told, err=True))
     typer.echo("ended; everything acknowledged is on the disk", err=True)
     return 0
 

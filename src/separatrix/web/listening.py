@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from socket import socket
 from typing import Any
@@ -55,7 +55,15 @@ class Patient(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends on Ctrl-C and on SIGTERM, and then returns."""
+    """Says when it is ready; ends on Ctrl-C and on SIGTERM, and then returns."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -70,30 +78,27 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def server_of(app: FastAPI) -> uvicorn.Server:
-    """Return a server of the application."""
-    return _Server(
-        uvicorn.Config(
-            app,
-            http=Patient,
-            ws="none",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=30,
-            limit_concurrency=CONNECTIONS,
-        )
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Patient,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=CONNECTIONS,
     )
 
 
-def serve(app: FastAPI, listener: socket) -> None:
-    """Serve until the process is asked to end."""
+def serve(app: FastAPI, listener: socket, ready: Callable[[], None]) -> None:
+    """Serve until the process is asked to end; `ready` is called once requests are answered."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(ImportError, ValueError, OSError):
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2 * CONNECTIONS)), hard))
-    server_of(app).run(sockets=[listener])
+    _Server(_config(app), ready).run(sockets=[listener])
