@@ -109,7 +109,7 @@ class Process:
 
 
 def ours(*options):
-    folder = Path(tempfile.mkdtemp(prefix="serving-", dir=Path.cwd() if Path.cwd().is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="serving-", dir="/var/tmp"))  # a disk: /tmp may be memory
     return Process("separatrix", "serve", str(folder / "state"), "--port", "0", *options), folder
 
 

@@ -167,10 +167,14 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path, small_disk):
     judge(tmp_path / "roomy", stream, acknowledged)
 
 
-def ended_without_tidying(folder, stream):
-    with served(folder, "--snapshot-every", "3600") as server:
+def ended_without_tidying(folder, stream, snapshot=False):
+    with served(folder, "--snapshot-every", "1" if snapshot else "3600") as server:
         client = server.client()
-        for pair in stream:
+        for pair in stream[: len(stream) // 2]:
+            client.learn(*pair)
+        if snapshot:
+            time.sleep(1.2)
+        for pair in stream[len(stream) // 2 :]:
             client.learn(*pair)
         server.kill()
 
@@ -186,7 +190,7 @@ def last_page(path, size=4096):
 @pytest.mark.parametrize("which", ["log", "log cut", "store", "head"])
 def test_a_damaged_end_is_refused_or_made_good_never_passed_over(tmp_path, which):
     stream = marked(examples(30), "x")
-    ended_without_tidying(tmp_path / "state", stream)
+    ended_without_tidying(tmp_path / "state", stream, snapshot=which == "log cut")
     copy = tmp_path / "copy"
     shutil.copytree(tmp_path / "state", copy)
     log, store = copy / "store.db-wal", copy / "store.db"

@@ -147,10 +147,14 @@ def recover(store: Store, until: int | None = None) -> tuple[Machine, list[str] 
     """Return the machine after the last commit, or after commit `until`, the names, and the snapshot that it began from."""
     end = store.last if until is None else until
     known = snapshots(store)
+    if store.accept_loss:
+        for number in (n for n in known if n > store.last):
+            path_of(store, number).unlink()
+        known = snapshots(store)
     if until is None and known and known[-1] > store.last:
         raise StoreError(
             f"{store.folder}: there is a snapshot of commit {known[-1]:,}, and the store ends with {store.last:,}: "
-            "its end is missing. Restore it from a copy, or remove the snapshot to go on without"
+            "its end is missing. Restore it from a copy, or go on without by --accept-loss"
         )
     for number in [*(n for n in reversed(known) if n <= end), 0]:
         try:

@@ -8,7 +8,7 @@ import logging
 import re
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -104,7 +104,7 @@ def application(
     told = contract.document(reader.field)
     meter = Meter(set(told["paths"]) | set(_PAGES), requests_logged)
     intake = Intake(limits.waiting_bytes, payloads_logged)
-    ledger = writer.store.reader()
+    reading = writer.store.reader()
     saving = asyncio.Lock()
     begun = time.time()
 
@@ -112,7 +112,7 @@ def application(
     async def life(app: FastAPI) -> AsyncIterator[None]:
         writer.start()
         yield
-        ledger.db.close()
+        reading.db.close()
         await asyncio.to_thread(writer.close)
 
     app = skeleton("separatrix serve", hosts=hosts, body_limit=limits.body, lifespan=life)
@@ -129,7 +129,6 @@ def application(
             return read(body, labelled), body, lines
         return await asyncio.to_thread(read, body, labelled), body, lines
 
-    @app.post("/predict")
     async def predict(request: Request) -> Response:
         allowed.check(request, False)
         given, body, lines = await examples(request, False)
@@ -141,7 +140,6 @@ def application(
         found = act(writer.shelf, given) if small else await asyncio.to_thread(act, writer.shelf, given)
         return Response(found, media_type=LINES)
 
-    @app.post("/learn")
     async def learn(request: Request) -> Response:
         allowed.check(request, True)
         key = request.headers.get("idempotency-key")
@@ -154,25 +152,21 @@ def application(
             given, body, _ = await examples(request, True)
         return Response(await asyncio.wrap_future(writer.submit(given, key, body)), media_type="application/json")
 
-    @app.post("/explain")
     async def explain(request: Request) -> Response:
         allowed.check(request, False)
         body = await intake.body(request)
         return JSON(await asyncio.to_thread(lambda: answers.explanation(writer.shelf, reader.one(body, False))))
 
-    @app.post("/undo")
     async def undo(request: Request) -> Response:
         allowed.check(request, True)
         number = _number(await intake.body(request))
         return Response(await asyncio.wrap_future(writer.undo(number)), media_type="application/json")
 
-    @app.get("/ledger")
-    async def mistakes(request: Request) -> Response:
+    async def ledger(request: Request) -> Response:
         allowed.check(request, False)
         before, limit = (_whole(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
-        return JSON(await asyncio.to_thread(answers.page, ledger, writer.shelf, before, limit or 50))
+        return JSON(await asyncio.to_thread(answers.page, reading, writer.shelf, before, limit or 50))
 
-    @app.get("/stats")
     async def stats(request: Request) -> Response:
         allowed.check(request, False)
         with writer.shelf.reading() as (machine, number):
@@ -186,7 +180,6 @@ def application(
         }
         return JSON(found)
 
-    @app.get("/model")
     async def model(request: Request) -> Response:
         allowed.check(request, False)
         if saving.locked():
@@ -197,28 +190,29 @@ def application(
         gone = BackgroundTask(_remove, path)
         return FileResponse(path, media_type="application/octet-stream", filename=name, background=gone)
 
-    @app.get("/metrics")
     async def metrics(request: Request) -> Response:
         allowed.check(request, False)
         return Response(meter.text(writer), media_type="text/plain; version=0.0.4")
 
-    @app.get("/healthz")
-    async def healthz() -> Response:
+    async def healthz(request: Request) -> Response:
         return JSON({"status": "alive"})
 
-    @app.get("/readyz")
-    async def readyz() -> Response:
+    async def readyz(request: Request) -> Response:
         if writer.trouble:
             raise RequestError(503, writer.trouble, 5)
         return JSON({"status": "ready"})
 
+    for act in (predict, learn, explain, undo):
+        app.add_route(f"/{act.__name__}", act, methods=["POST"])
+    for act in (ledger, stats, model, metrics, healthz, readyz):
+        app.add_route(f"/{act.__name__}", act, methods=["GET"])
     for path, (name, kind) in _PAGES.items():
-        app.get(path)(_page(files("separatrix.web").joinpath("static", "status", name).read_bytes(), kind))
+        app.add_route(path, _page(files("separatrix.web").joinpath("static", "status", name).read_bytes(), kind))
     return app
 
 
-def _page(content: bytes, kind: str) -> Callable[[], Any]:
-    async def page() -> Response:
+def _page(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    async def page(request: Request) -> Response:
         return Response(content, media_type=f"{kind}; charset=utf-8")
 
     return page

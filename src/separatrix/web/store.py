@@ -92,12 +92,12 @@ class Store:
 
     def __init__(self, folder: Path, *, writing: bool = True, accept_loss: bool = False) -> None:
         """Open a store, or make one; raise StoreError where another process writes it or it is damaged."""
-        self.folder, self.writing = folder, writing
+        self.folder, self.writing, self.accept_loss = folder, writing, accept_loss
         self._lock: sqlite3.Connection | None = None
         self._head = -1
         self.db: sqlite3.Connection
         try:
-            self._open(accept_loss)
+            self._open()
         except sqlite3.DatabaseError as error:
             self.close()
             raise StoreError(f"{folder}: the store cannot be read: {error}") from None
@@ -105,7 +105,7 @@ class Store:
             self.close()
             raise
 
-    def _open(self, accept_loss: bool) -> None:
+    def _open(self) -> None:
         if self.writing:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = self._locked()
@@ -121,7 +121,7 @@ class Store:
         self.last, self.mistakes = 0, 0
         self.base: dict[str, Any] = {}
         self._verify()
-        self._compare_head(accept_loss)
+        self._compare_head()
 
     def _locked(self) -> sqlite3.Connection:
         """Hold the folder for as long as this process lives, however it ends."""
@@ -153,21 +153,21 @@ class Store:
             if _sum(key, request, when, reply) != total:
                 raise StoreError(f"{self.folder}: the store is damaged: the answer under a key is not what was written")
 
-    def _compare_head(self, accept_loss: bool) -> None:
+    def _compare_head(self) -> None:
         path = self.folder / "head"
         known = self._read_head(path)
-        if known is None and self.last and not accept_loss:
+        if known is None and self.last and not self.accept_loss:
             raise StoreError(
                 f"{path} is missing or damaged: whether the last commits are there cannot be told. "
                 f"Restore it, or go on with the {self.last:,} commits that are there by --accept-loss"
             )
-        if known is not None and known > self.last and not accept_loss:
+        if known is not None and known > self.last and not self.accept_loss:
             raise StoreError(
                 f"{self.folder}: {known:,} commits were acknowledged and only {self.last:,} can be read: the end of the "
                 "store is damaged or missing. Restore it from a copy, or go on without them by --accept-loss"
             )
         if self.writing:
-            self._head = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            self._head = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
             os.write(self._head, _slot(self.last) * 2)
             os.fsync(self._head)
 
