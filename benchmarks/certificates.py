@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import gzip
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -24,17 +23,11 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.svm import SVC
 
 from benchmarks import datasets
-from benchmarks.datasets import DATA, with_narrow_indices
+from benchmarks.datasets import DATA, absent, with_narrow_indices
+from benchmarks.harness import Quality, Row, duration
+from benchmarks.report import show
+from benchmarks.timing import in_turns
 from separatrix import Perceptron, certify, fewest_mistakes, suspects
-
-
-def best(function, repeats):
-    times = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        result = function()
-        times.append(time.perf_counter() - begin)
-    return min(times), result
 
 
 def feasible(X, y):
@@ -82,19 +75,19 @@ SETS = {
 }
 
 
-def against_the_lp(name, load, allowed):
+def against_the_lp(name, load, allowed, repeats):
+    """The verdict beside the LP; as a note the time of the whole certificate, its gap and what SVC gets wrong."""
     X, y = load()
-    certify(X, y)
-    full, certificate = best(lambda: certify(X, y), 5)
-    ours, quick = best(lambda: certify(X, y, exact=False), 5)
-    theirs, answer = best(lambda: feasible(X, y), 3 if X.shape[0] < 5000 else 1)
-    assert quick.verify(X, y) and certificate.verify(X, y) and quick.verdict == certificate.verdict
-    gap = "" if certificate.margin is None else f"{1 - certificate.margin[0] / certificate.margin[1]:.0e}"
-    print(
-        f"{name:10s} {certificate.verdict:12s} verdict {ours:7.4f} s  full {full:7.4f} s  gap {gap:5s}  LP {theirs:7.4f} s "
-        f"({'yes' if answer else 'no'})  LP/verdict {theirs / ours:6.1f}, goal {1 / allowed:4.1f}: "
-        f"{'met' if ours <= allowed * theirs else 'NOT MET'}; SVC errs on {mistakes_of_svc(X, y)}",
-        flush=True,
+    certificate = certify(X, y)
+    (mine, full), (quick, _) = in_turns(lambda: certify(X, y, exact=False), lambda: certify(X, y), repeats=repeats)
+    (theirs,), (answer,) = in_turns(lambda: feasible(X, y), repeats=min(repeats, 3) if X.shape[0] < 5000 else 1)
+    checked = quick.verify(X, y) and certificate.verify(X, y) and quick.verdict == certificate.verdict
+    says = f"{certificate.verdict}, proof checked exactly; the LP says {'yes' if answer else 'no'}"
+    quality = Quality(says, checked and answer == (certificate.verdict == "separable"))
+    gap = "" if certificate.margin is None else f", gap {1 - certificate.margin[0] / certificate.margin[1]:.0e}"
+    note = f"whole certificate {duration(full.best)}{gap}; SVC errs on {mistakes_of_svc(X, y)}"
+    return Row(
+        f"{name}, {X.shape[0]:,} × {X.shape[1]:,}", "verdict", "LP (HiGHS)", mine, theirs, 1 / allowed, quality, note=note
     )
 
 
@@ -106,23 +99,21 @@ def mistakes_of_svc(X, y):
         return int((SVC(kernel="linear", C=1e10, max_iter=200_000).fit(X, y).predict(X) != y).sum())
 
 
-def a_million():
+def a_million(n=1_000_000):
+    """A whole certificate counted in passes of a perceptron."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1_000_000, 50))
+    X = rng.normal(size=(n, 50))
     w = rng.normal(size=50)
     w /= np.linalg.norm(w)
     scores = X @ w
     X += (0.3 * np.sign(scores))[:, None] * w
     y = scores > 0
     learner = Perceptron(max_iter=1, random_state=0)
-    learner.fit(X[:1000], y[:1000])
-    one, _ = best(lambda: learner.fit(X, y), 3)
-    ours, certificate = best(lambda: certify(X, y), 2)
+    (ours, one), (certificate, _) = in_turns(lambda: certify(X, y), lambda: learner.fit(X, y), repeats=2, warm_up=1)
     lower, upper = certificate.margin
-    print(
-        f"1e6 × 50   {certificate.verdict:12s} full {ours:.4f} s  a fit of one pass {one:.4f} s  = {ours / one:.1f} passes, "
-        f"goal 30: {'met' if ours <= 30 * one else 'NOT MET'}; gap {(upper - lower) / upper:.0e}"
-    )
+    quality = Quality(f"{certificate.verdict}, gap {(upper - lower) / upper:.0e}", certificate.verify(X, y))
+    note = f"{ours.best / one.best:.1f} passes, of 30 allowed"
+    return Row(f"{n:,} × 50", "certificate", "a fit of one pass", ours, one, 1 / 30, quality, note=note)
 
 
 def banknote():
@@ -140,8 +131,8 @@ def fewest():
     sets = {"iris 1-2": (versicolor, 5), "banknote": (banknote, 30), "heart": (heart, 30)}
     for name, (load, seconds) in sets.items():
         X, y = load()
-        took, found = best(lambda X=X, y=y, seconds=seconds: fewest_mistakes(X, y, time_limit=seconds), 1)
-        print(f"{name:10s} between {found.lower} and {found.upper} mistakes, {took:.2f} s of {seconds}", flush=True)
+        (took,), (found,) = in_turns(lambda X=X, y=y, s=seconds: fewest_mistakes(X, y, time_limit=s), repeats=1)
+        print(f"{name:10s} between {found.lower} and {found.upper} mistakes, {took.best:.2f} s of {seconds}", flush=True)
 
 
 def heart():
@@ -174,11 +165,21 @@ def flipped_labels():
         )
 
 
-if __name__ == "__main__":
-    wanted = sys.argv[1:]
+def rows(quick, wanted=()):
+    """The suite "certificates"."""
     for name, (load, allowed) in SETS.items():
-        if not wanted or name in wanted:
-            against_the_lp(name, load, allowed)
-    for name, show in {"million": a_million, "fewest": fewest, "flipped": flipped_labels}.items():
-        if not wanted or name in wanted:
-            show()
+        if (wanted and name not in wanted) or (quick and name == "MNIST 0-1"):
+            continue
+        if absent() and load not in (wdbc, digits_8):
+            yield Row.missing(name, "LP (HiGHS)", absent())
+        else:
+            yield against_the_lp(name, load, allowed, 3 if quick else 5)
+    if not wanted or "million" in wanted:
+        yield a_million(100_000 if quick else 1_000_000)
+
+
+if __name__ == "__main__":
+    show(list(rows(False, sys.argv[1:])))
+    for name, print_more in {"fewest": fewest, "flipped": flipped_labels}.items():
+        if name in sys.argv or len(sys.argv) == 1:
+            print_more()

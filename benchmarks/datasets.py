@@ -14,6 +14,11 @@ from sklearn.datasets import load_svmlight_file
 DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+def absent() -> str:
+    """Say that the real data are not at hand; nothing where they are."""
+    return "" if DATA.is_dir() else f"the real data sets are not at {DATA}: set SEPARATRIX_DATA"
+
+
 def a9a() -> tuple[Any, ...]:
     parts: list[Any] = []
     for name in ("trn", "tst"):

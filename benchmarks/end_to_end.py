@@ -19,7 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import Quality, Row, installed
+from benchmarks.report import show
+from benchmarks.timing import Times, in_turns
+
 PASSES = 5
+SLACK = 0.005
 SEPARATRIX = [sys.executable, "-c", "from separatrix.cli import app; app()"]
 
 
@@ -36,16 +41,6 @@ def write(folder, rows):
                 text = " ".join(f"{j + 1}:{v:.16g}" for j, v in zip(columns.tolist(), values.tolist(), strict=True))
                 ours.write(f"{label} {text}\n")
                 theirs.write(f"{label} | {text}\n")
-
-
-def best(task, repeats, prepare=lambda: None):
-    times, found = [], None
-    for _ in range(repeats):
-        prepare()
-        begin = time.perf_counter()
-        found = task()
-        times.append(time.perf_counter() - begin)
-    return min(times), found
 
 
 def ours_in_process(folder, rule):
@@ -113,39 +108,55 @@ def liblinear(folder):
     return read - begin, done - read, 1 - predict(y_test, x_test, model, "-q")[1][0] / 100
 
 
-def main(rows=200_000, repeats=3):
+def rows(quick, n=None, repeats=None):
+    """The suite "end-to-end": ours with two rules, each in turn with the peers."""
+    n, repeats = n or (20_000 if quick else 200_000), repeats or (2 if quick else 3)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write(folder, rows)
-        print(f"{rows:,} rows, {(folder / 'train.svm').stat().st_size / 1e6:,.0f} MB, {PASSES} passes\n")
-        print("| learner | in process, s | command, s | test error | VW's time over ours, in process | as a command |")
-        print("|---|---|---|---|---|---|")
-        clear = lambda: (folder / "vw.cache").unlink(missing_ok=True)  # noqa: E731
-        their = theirs = None
-        try:
-            their, _ = best(lambda: vw_in_process(folder), repeats, clear)
-            theirs, _ = best(lambda: vw_command(folder), repeats, clear)
-            print(f"| Vowpal Wabbit, hinge | {their:.2f} | {theirs:.2f} | {vw_error(folder):.4f} | 1 | 1 |", flush=True)
-        except ImportError:
-            print("| Vowpal Wabbit | not installed | | | | |", flush=True)
-        for rule in ("perceptron", "pa1"):
-            ours_in_process(folder, rule)
-            inside, _ = best(lambda rule=rule: ours_in_process(folder, rule), repeats)
-            whole, _ = best(lambda rule=rule: our_command(folder, rule), repeats)
-            ratios = ("", "") if their is None else (f"{their / inside:.1f}", f"{theirs / whole:.1f}")
-            print(
-                f"| averaged {rule} | {inside:.2f} | {whole:.2f} | {our_error(folder):.4f} | {' | '.join(ratios)} |",
-                flush=True,
-            )
-        try:
-            read, train, error = liblinear(folder)
-            print(f"| LIBLINEAR | {read + train:.2f} (reading {read:.2f}) | | {error:.4f} | | |", flush=True)
-            ratio, alone = (read + train) / inside, train / inside
-            print(f"\nLIBLINEAR over the averaged pa1, in process: {ratio:.1f}; its training alone {alone:.1f}")
-        except ImportError:
-            print("| LIBLINEAR | not installed | | | | |", flush=True)
+        write(folder, n)
+        size = f"{n:,} rows, {(folder / 'train.svm').stat().st_size / 1e6:,.0f} MB, {PASSES} passes"
+        for rule in ("pa1",) if quick else ("perceptron", "pa1"):
+            yield from against_vowpal_wabbit(folder, rule, size, repeats)
+        yield from against_liblinear(folder, "pa1", size)
+
+
+def against_vowpal_wabbit(folder, rule, size, repeats):
+    peer = "Vowpal Wabbit, hinge"
+    if not installed("vowpalwabbit"):
+        yield Row.missing(f"file to model, {size}", peer, "vowpalwabbit is not installed")
+        return
+
+    def clear():
+        (folder / "vw.cache").unlink(missing_ok=True)
+
+    ours_in_process(folder, rule)
+    (mine, theirs), _ = in_turns(
+        lambda: ours_in_process(folder, rule), lambda: vw_in_process(folder), repeats=repeats, prepare=clear
+    )
+    (my_command, their_command), _ = in_turns(
+        lambda: our_command(folder, rule), lambda: vw_command(folder), repeats=repeats, prepare=clear
+    )
+    quality = Quality.compared("test error", our_error(folder), vw_error(folder), higher=False)
+    ours = f"averaged {rule}"
+    yield Row(f"file to model, {size}, in process", ours, peer, mine, theirs, 4, quality)
+    yield Row(f"file to model, {size}, whole command", ours, peer, my_command, their_command, 3, quality)
+
+
+def against_liblinear(folder, rule, size):
+    peer = "LIBLINEAR"
+    if not installed("liblinear"):
+        yield Row.missing(f"file to model, {size}", peer, "liblinear-official is not installed")
+        return
+    (mine, theirs), (_, (read, train, error)) = in_turns(
+        lambda: ours_in_process(folder, rule), lambda: liblinear(folder), repeats=1, warm_up=0
+    )
+    our_command(folder, rule)
+    quality = Quality.compared("test error", our_error(folder), error, higher=False, slack=SLACK)
+    theirs = Times([read + train], [read + train])
+    note = f"its Python reader takes {read:.1f} s of it; training alone {train / mine.best:.1f}× ours"
+    yield Row(f"file to model, {size}, in process", f"averaged {rule}", peer, mine, theirs, 10, quality, note=note)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main(*(int(argument) for argument in sys.argv[1:]))
+    show(list(rows(False, *(int(argument) for argument in sys.argv[1:]))))

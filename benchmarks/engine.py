@@ -9,7 +9,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import datasets
+from benchmarks.harness import Quality, Row
+from benchmarks.report import show
+from benchmarks.timing import in_turns
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron
 from separatrix.orders import visits
 from separatrix.rows import Rows, frozen
@@ -32,26 +34,11 @@ CONSOLE = Console(width=118)
 PASSES = 5
 
 
-def best(*tasks: Callable[[], Any], repeats: int) -> list[float]:
-    """Return the best time of each task, run in turn so that noise falls on all of them."""
-    times = [np.inf] * len(tasks)
-    for _ in range(repeats):
-        for k, task in enumerate(tasks):
-            begin = time.perf_counter()
-            task()
-            times[k] = min(times[k], time.perf_counter() - begin)
-    return times
-
-
 def table(title: str, *columns: str) -> Table:
     made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="dim")
     for k, name in enumerate(columns):
         made.add_column(name, justify="left" if k == 0 else "right", no_wrap=True)
     return made
-
-
-def verdict(ratio: float, floor: float) -> str:
-    return f"{ratio:.2f}", f"{floor:g}", "yes" if ratio >= floor else "NO"
 
 
 def dense_data(n: int, d: int, dtype: Any) -> tuple[Any, Any]:
@@ -89,61 +76,60 @@ def a_pass(X: Any, y: Any, order: str) -> Callable[[], None]:
     return one
 
 
-def passes(repeats: int) -> None:
-    shown = table(
-        "One pass against reading the data (averaging on, few mistakes)", "data", "order", "ratio", "floor", "ok", ""
-    )
+def against_reading(quick: bool, repeats: int) -> Iterator[Row]:
+    """One pass of an averaging learner beside one read of the same data."""
+    n, ours = 100_000 if quick else 400_000, "one pass, averaging"
     for dtype in (np.float64, np.float32):
-        X, y = dense_data(400_000, 256, dtype)
-        orders = {"cyclic": 0.8, "shuffle": 0.4, "permutation": 0.0}
-        tasks = [a_pass(X, y, order) for order in orders]
-        read, *took = best(X.sum, *tasks, repeats=repeats)
-        for (order, floor), seconds in zip(orders.items(), took, strict=True):
-            size = f"{X.nbytes / seconds / 1e9:.1f} GB/s, X.sum() {X.nbytes / read / 1e9:.1f}"
-            floors = verdict(read / seconds, floor) if floor else (f"{read / seconds:.2f}", "–", "")
-            shown.add_row(f"dense 400,000 × 256 {np.dtype(dtype).name}", order, *floors, size)
+        X, y = dense_data(n, 256, dtype)
+        orders = {"cyclic": 0.8, "shuffle": 0.4, "permutation": None}
+        (read, *took), _ = in_turns(X.sum, *(a_pass(X, y, order) for order in orders), repeats=repeats, warm_up=1)
+        for (order, floor), times in zip(orders.items(), took, strict=True):
+            rate = f"{X.nbytes / times.best / 1e9:.1f} GB/s"
+            what = f"dense {n:,} × 256 {np.dtype(dtype).name}, {order}"
+            yield Row(what, ours, "X.sum()", times, read, floor, note=rate)
         del X
-    X, y = sparse_data(700_000, 47_000)
+    X, y = sparse_data(n * 7 // 4, 47_000)
     w = np.random.default_rng(1).standard_normal(X.shape[1])
-    orders = {"cyclic": 0.9, "shuffle": 0.0, "permutation": 0.0}
-    matvec, *took = best(lambda: X @ w, *(a_pass(X, y, order) for order in orders), repeats=repeats)
-    for (order, floor), seconds in zip(orders.items(), took, strict=True):
-        floors = verdict(matvec / seconds, floor) if floor else (f"{matvec / seconds:.2f}", "–", "")
-        rate = f"{X.nnz / seconds / 1e9:.2f} G nonzeros/s, SciPy's matvec {X.nnz / matvec / 1e9:.2f}"
-        shown.add_row(f"CSR 700,000 × 47,000, {X.nnz / X.shape[0]:.0f} a row", order, *floors, rate)
-    CONSOLE.print(shown, "")
+    orders = {"cyclic": 0.9, "shuffle": None, "permutation": None}
+    (read, *took), _ = in_turns(lambda: X @ w, *(a_pass(X, y, order) for order in orders), repeats=repeats, warm_up=1)
+    for (order, floor), times in zip(orders.items(), took, strict=True):
+        rate = f"{X.nnz / times.best / 1e9:.2f} G nonzeros/s"
+        what = f"CSR {X.shape[0]:,} × 47,000, {X.nnz / X.shape[0]:.0f} a row, {order}"
+        yield Row(what, ours, "SciPy's X @ w", times, read, floor, note=rate)
 
 
-def against_scikit_learn(repeats: int) -> None:
-    """Time whole fits, validation included. `limit` is their time over the bare reads that so many passes need."""
-    shown = table(
-        f"Whole fits of {PASSES} passes against sklearn.linear_model.Perceptron",
-        *("data", "shuffled", "ratio", "floor", "ok", "ours", "theirs", "at the limit"),
-    )
+def against_scikit_learn(quick: bool, repeats: int) -> Iterator[Row]:
+    """Whole fits, validation included. The limit is their time over the bare reads of so many passes."""
 
-    def compare(name: str, X: Any, y: Any, floor: float, shuffled: bool, read: Callable[[], Any]) -> None:
+    def compare(name: str, X: Any, y: Any, floor: float, shuffled: bool, read: Callable[[], Any]) -> Row:
         ours = Perceptron(max_iter=PASSES, order="shuffle" if shuffled else "cyclic", random_state=0)
         theirs = peers.Perceptron(max_iter=PASSES, tol=None, shuffle=shuffled, random_state=0)
-        mine, other, once = best(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), read, repeats=repeats)
+        (mine, other, once), _ = in_turns(lambda: ours.fit(X, y), lambda: theirs.fit(X, y), read, repeats=repeats, warm_up=1)
         assert ours.n_iter_ == PASSES
-        times = f"{mine:.3f} s", f"{other:.3f} s", f"{other / (PASSES * once):.1f}"
-        shown.add_row(name, "both" if shuffled else "neither", *verdict(other / mine, floor), *times)
+        quality = Quality.compared("training accuracy", ours.score(X, y), theirs.score(X, y), slack=0.01)
+        note = f"at the limit {other.best / (PASSES * once.best):.1f}"
+        what = f"{name}, {'shuffled' if shuffled else 'in order'}"
+        return Row(what, f"Perceptron, {PASSES} passes", "scikit-learn's Perceptron", mine, other, floor, quality, note=note)
 
-    X, y = dense_data(400_000, 64, np.float32)
-    compare("dense 400,000 × 64 float32", X, y, 7, False, X.sum)
-    compare("dense 400,000 × 64 float32", X, y, 7, True, X.sum)
-    X, y = sparse_data(700_000, 47_000)
+    n = 100_000 if quick else 400_000
+    X, y = dense_data(n, 64, np.float32)
+    for shuffled in (False, True):
+        yield compare(f"dense {n:,} × 64 float32", X, y, 7, shuffled, X.sum)
+    X, y = sparse_data(n * 7 // 4, 47_000)
     w = np.random.default_rng(1).standard_normal(X.shape[1])
-    compare("CSR 700,000 × 47,000", X, y, 6, False, lambda: X @ w)
-    compare("CSR 700,000 × 47,000", X, y, 6, True, lambda: X @ w)
-    rng = np.random.default_rng(0)
-    X = rng.random((60_000, 784), dtype=np.float32)
-    y = np.argmax(X @ rng.standard_normal((784, 10), dtype=np.float32) + rng.standard_normal((60_000, 10)), axis=1)
-    compare("dense 60,000 × 784, 10 classes", X, y, 10, True, X.sum)
-    note = (
-        "   (at the limit: their time over that of X.sum(), for CSR SciPy's matvec, once a pass: what no learner can exceed)"
-    )
-    CONSOLE.print(shown, note, "")
+    for shuffled in (False, True):
+        yield compare(f"CSR {X.shape[0]:,} × 47,000", X, y, 6, shuffled, lambda: X @ w)
+    rng, n = np.random.default_rng(0), n * 3 // 20
+    X = rng.random((n, 784), dtype=np.float32)
+    y = np.argmax(X @ rng.standard_normal((784, 10), dtype=np.float32) + rng.standard_normal((n, 10)), axis=1)
+    yield compare(f"dense {n:,} × 784, 10 classes", X, y, 10, True, X.sum)
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """The suite "passes"."""
+    yield from against_reading(quick, 3 if quick else 7)
+    yield from against_scikit_learn(quick, 2)
+    yield from start_up(1 if quick else 4)
 
 
 def data_sets() -> Iterator[tuple[str, Callable[[int], tuple[Any, ...]]]]:
@@ -260,35 +246,35 @@ print(time.perf_counter() - begin)
 IMPORT = "import time, numpy; begin = time.perf_counter(); import separatrix; print(time.perf_counter() - begin)"
 
 
-def start_up(repeats: int) -> None:
+def start_up(repeats: int) -> Iterator[Row]:
+    """How long a new process takes, the best of several."""
+
     def run(code: str, cache: str) -> float:
         environment = os.environ | {"NUMBA_CACHE_DIR": cache}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
         return float(done.stdout)
 
-    shown = table("Start-up, seconds (best of several new processes)", "what", "seconds", "at most", "ok")
     with tempfile.TemporaryDirectory() as folder:
         kept = str(Path(folder) / "kept")
-        run(FIRST_FIT, kept)
-        rows = (
+        cold = [run(FIRST_FIT, kept), *(run(FIRST_FIT, f"{folder}/{k}") for k in range(repeats - 1))]
+        found = (
             ("import separatrix, over import numpy", [run(IMPORT, kept) for _ in range(repeats)], 0.1),
             ("first fit, imports included, compiled before", [run(FIRST_FIT, kept) for _ in range(repeats)], 1.2),
-            ("first fit, imports included, nothing compiled", [run(FIRST_FIT, f"{folder}/{k}") for k in range(3)], 4.0),
+            ("first fit, imports included, nothing compiled", cold, 4.0),
         )
-    for name, seconds, limit in rows:
-        shown.add_row(name, f"{min(seconds):.3f}", f"{limit:g}", "yes" if min(seconds) <= limit else "NO")
-    CONSOLE.print(shown, "")
+    for name, seconds, limit in found:
+        yield Row(name, "a new process", value=min(seconds), unit="s", at_most=limit)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     suites = {
-        "passes": lambda r: passes(r),
-        "sklearn": lambda r: against_scikit_learn(max(2, r // 2)),
+        "passes": lambda r: show(list(against_reading(False, r))),
+        "sklearn": lambda r: show(list(against_scikit_learn(False, max(2, r // 2)))),
         "accuracy": lambda _: accuracy(),
         "mixing": lambda _: mixing(),
         "memory": lambda _: memory(),
-        "startup": lambda r: start_up(r),
+        "startup": lambda r: show(list(start_up(r))),
     }
     parser.add_argument("suite", nargs="*", choices=[*suites, []], help="which tables (all of them by default)")
     parser.add_argument("--repeats", type=int, default=7)

@@ -9,7 +9,6 @@ its tolerances ours is asked for the gap that it reached. 20 newsgroups: one aga
 """
 
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -17,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from benchmarks import datasets
+from benchmarks.timing import best
 from separatrix import MaxMarginClassifier
 
 TOLERANCES = (1e-1, 1e-2)
@@ -46,34 +46,25 @@ def objective(model, X, y):
     return penalty + (scores.max(axis=1) - true).sum()
 
 
-def timed(model, X, y, repeats):
-    best = np.inf
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        model.fit(X, y)
-        best = min(best, time.perf_counter() - begin)
-    return best
-
-
 def compare(name, X, y, X_test, y_test, multi_class, repeats):
     theirs_class = {"ovr": "ovr", "joint": "crammer_singer"}[multi_class]
-    best = MaxMarginClassifier(fit_intercept=False, multi_class=multi_class, tol=1e-6, random_state=0).fit(X, y)
-    dual = best.objective_ - best.dual_gap_
+    closest = MaxMarginClassifier(fit_intercept=False, multi_class=multi_class, tol=1e-6, random_state=0).fit(X, y)
+    dual = closest.objective_ - closest.dual_gap_
     for tol in TOLERANCES:
         theirs = LinearSVC(
             loss="hinge", tol=tol, fit_intercept=False, multi_class=theirs_class, random_state=0, max_iter=100_000
         )
-        their_time = timed(theirs, X, y, repeats)
+        (their_time,) = best(lambda: theirs.fit(X, y), repeats=repeats)  # noqa: B023
         gap = (objective(theirs, X, y) - dual) / dual
         ours = MaxMarginClassifier(fit_intercept=False, multi_class=multi_class, tol=gap, random_state=0)
-        our_time = timed(ours, X, y, repeats)
+        (our_time,) = best(lambda: ours.fit(X, y), repeats=repeats)  # noqa: B023
         print(
             f"| {name} | {tol:g} | {gap:.1e} | {ours.dual_gap_ / ours.objective_:.1e} | {their_time:.3f} | {our_time:.3f} "
             f"| {their_time / our_time:.2f} | {theirs.score(X_test, y_test):.4f} | {ours.score(X_test, y_test):.4f} |",
             flush=True,
         )
     free = MaxMarginClassifier(multi_class=multi_class, tol=1e-3, random_state=0)
-    took = timed(free, X, y, repeats)
+    (took,) = best(lambda: free.fit(X, y), repeats=repeats)
     gap, accuracy = free.dual_gap_ / free.objective_, free.score(X_test, y_test)
     print(f"| {name}, free bias | | | {gap:.1e} | | {took:.3f} | | | {accuracy:.4f} |", flush=True)
 

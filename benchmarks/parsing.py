@@ -1,4 +1,4 @@
-"""Reading text: svmlight beside scikit-learn's loader, CSV beside pandas and pyarrow. MB/s, the best of several, in turn.
+"""Reading text: svmlight beside scikit-learn's loader, CSV beside pandas and pyarrow, in turn.
 
 The svmlight file has 200,000 rows of about 63 nonzeros, 16 significant digits each, as scikit-learn writes them (300 MB);
 the CSV as many rows, 20 columns of numbers and 4 of text. Each is written into a temporary folder and read once before it is
@@ -8,10 +8,8 @@ processor time tells more. pandas rounds numbers quickly and not always correctl
     python -m benchmarks.parsing [rows] [repeats]
 """
 
-import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 from sklearn.datasets import load_svmlight_file
 
+from benchmarks.harness import Quality, Row
+from benchmarks.report import show
+from benchmarks.timing import in_turns
 from separatrix import load_svmlight
 from separatrix.data.reading import open_source
 
@@ -46,30 +47,20 @@ def drained(path, threads):
     return sum(len(batch) for batch in open_source(path, threads=threads))
 
 
-def best_of(readers, size, repeats):
-    """Time the readers in turn; return MB a second and MB a second of processor time, each reader's best."""
-    best = {name: [np.inf, np.inf] for name in readers}
-    for _ in range(repeats):
-        for name, read in readers.items():
-            begin, begin_cpu = time.perf_counter(), time.process_time()
-            read()
-            took = time.perf_counter() - begin, time.process_time() - begin_cpu
-            best[name] = [min(pair) for pair in zip(best[name], took, strict=True)]
-    return {name: [size / took / 1e6 for took in pair] for name, pair in best.items()}
+def compared(title, size, readers, peer, floors, repeats, quality):
+    """Time the readers in turn; yield a row for each of ours, beside the peer, with a note in processor time."""
+    times = dict(zip(readers, in_turns(*readers.values(), repeats=repeats, warm_up=1)[0], strict=True))
+    theirs = times[peer]
+    for name, mine in times.items():
+        if name != peer:
+            cpu = f"{size / mine.best / 1e6:.0f} MB/s; by processor time {min(theirs.cpu) / min(mine.cpu):.1f}×"
+            yield Row(title, name, peer, mine, theirs, floors.get(name), quality, note=cpu)
 
 
-def show(title, speeds, peer):
-    print(f"\n{title}\n\n| reader | MB/s | times {peer} | MB/s of processor time | times |\n|---|---|---|---|---|")
-    for name, (wall, cpu) in speeds.items():
-        print(
-            f"| {name} | {wall:.0f} | {wall / speeds[peer][0]:.2f} | {cpu:.0f} | {cpu / speeds[peer][1]:.2f} |", flush=True
-        )
-
-
-def compare_svmlight(path, repeats):
+def svmlight_rows(path, repeats):
     ours, theirs = load_svmlight(path), load_svmlight_file(str(path))
-    assert np.array_equal(ours[0].data, theirs[0].data) and np.array_equal(ours[0].indices, theirs[0].indices)
-    assert np.array_equal(ours[0].indptr, theirs[0].indptr) and np.array_equal(ours[1], theirs[1])
+    same = all(np.array_equal(getattr(ours[0], part), getattr(theirs[0], part)) for part in ("data", "indices", "indptr"))
+    quality = Quality("the same matrix and labels, bit for bit", same and np.array_equal(ours[1], theirs[1]))
     del ours, theirs
     readers = {
         "load_svmlight_file": lambda: load_svmlight_file(str(path)),
@@ -79,37 +70,34 @@ def compare_svmlight(path, repeats):
         "stream, two": lambda: drained(path, 2),
     }
     size = path.stat().st_size
-    show(f"svmlight, {size / 1e6:.0f} MB, the same bits", best_of(readers, size, repeats), "load_svmlight_file")
+    floors = {"load_svmlight, one core": 12}
+    yield from compared(f"svmlight, {size / 1e6:.0f} MB", size, readers, "load_svmlight_file", floors, repeats, quality)
 
 
-def compare_csv(path, repeats):
+def csv_rows(path, repeats):
     def arrow(threads):
         return arrow_csv.read_csv(path, arrow_csv.ReadOptions(use_threads=threads > 1))
 
-    assert np.array_equal(
-        np.concatenate([batch.table["number 7"].to_numpy() for batch in open_source(path)]), arrow(1)["number 7"].to_numpy()
-    )
+    ours = np.concatenate([batch.table["number 7"].to_numpy() for batch in open_source(path)])
+    quality = Quality("the same numbers, bit for bit", np.array_equal(ours, arrow(1)["number 7"].to_numpy()))
     pa.set_cpu_count(2)
-    readers = {
-        "pandas.read_csv": lambda: pd.read_csv(path, engine="c"),
-        "pyarrow, one core": lambda: arrow(1),
-        "pyarrow, two": lambda: arrow(2),
-        "stream, one core": lambda: drained(path, 1),
-        "stream, two": lambda: drained(path, 2),
-    }
     size = path.stat().st_size
-    show(f"CSV, {size / 1e6:.0f} MB", best_of(readers, size, repeats), "pyarrow, one core")
+    streams = {"stream, one core": lambda: drained(path, 1), "stream, two": lambda: drained(path, 2)}
+    peers = {"pyarrow, one core": lambda: arrow(1), "pandas.read_csv": lambda: pd.read_csv(path, engine="c")}
+    for peer, read in peers.items():
+        yield from compared(f"CSV, {size / 1e6:.0f} MB", size, {peer: read, **streams}, peer, {}, repeats, quality)
 
 
-def main(rows=200_000, repeats=5):
-    print(f"{os.cpu_count()} cores")
+def rows(quick, n=None, repeats=None):
+    """The suite "parsing"."""
+    n, repeats = n or (20_000 if quick else 200_000), repeats or 3
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data"
-        write_svmlight(path, rows)
-        compare_svmlight(path, repeats)
-        write_csv(path, rows)
-        compare_csv(path, repeats)
+        write_svmlight(path, n)
+        yield from svmlight_rows(path, repeats)
+        write_csv(path, n)
+        yield from csv_rows(path, repeats)
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    show(list(rows(False, *(int(argument) for argument in sys.argv[1:]))))

@@ -14,8 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from benchmarks import datasets
-from benchmarks.engine import best
+from benchmarks.timing import best
 from separatrix import AveragedPerceptron, Perceptron, choice
+from separatrix.rules import WITH_C
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
 ORDERS = 20
@@ -53,6 +54,13 @@ def online_rate(X, y, rule, C):
     return np.mean(rates), np.std(rates), np.mean(updates)
 
 
+def over_the_grid(X, y, rule):
+    """The rates of a rule for each C of the grid (one, for a rule without a C), and which is the least."""
+    grid = [2.0**k for k in POWERS] if rule in WITH_C else [1.0]
+    curve = [online_rate(X, y, rule, C) for C in grid]
+    return curve, int(np.argmin([rate for rate, _, _ in curve]))
+
+
 def svmguide3(page):
     X, y = datasets.svmguide3()
     page.say("## Online mistake rates on svmguide3")
@@ -63,12 +71,10 @@ def svmguide3(page):
     page.table("rule", "C", "mistake rate", "published", "difference", "updates")
     curves = {}
     for rule in ("perceptron", "pa", "pa1", "pa2", "arow", "arow-full"):
-        grid = [2.0**k for k in POWERS] if rule not in ("perceptron", "pa") else [1.0]
-        curves[rule] = [online_rate(X, y, rule, C) for C in grid]
-        least = int(np.argmin([rate for rate, _, _ in curves[rule]]))
+        curves[rule], least = over_the_grid(X, y, rule)
         rate, spread, updates = curves[rule][least]
         known = PUBLISHED.get(rule, PUBLISHED["arow-full"] if rule == "arow" else None)
-        C = f"2^{POWERS[least]}" if len(grid) > 1 else ""
+        C = f"2^{POWERS[least]}" if len(curves[rule]) > 1 else ""
         difference = f"{rate - known:+.3f}" if known else ""
         page.row(rule, C, f"{rate:.3f} ± {spread:.3f}", known or "", difference, f"{updates:.1f}")
     page.say()

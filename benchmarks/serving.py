@@ -1,6 +1,6 @@
 """The feedback server beside River on the same skeleton, its delays under load, and its memory; ratios within one run.
 
-    python -m benchmarks.serving [learning] [delays] [memory]
+    python -m benchmarks.serving        (or: separatrix bench serving)
 
 Learning: the same stream (sms_spam as words, or made-up words where it is not at hand) is sent to `separatrix serve`, which
 has every batch on the disk before it answers, and to River's `linear_model.Perceptron` behind our skeleton, which keeps it
@@ -26,6 +26,9 @@ import numpy as np
 import orjson
 
 from benchmarks.datasets import DATA
+from benchmarks.harness import Row
+from benchmarks.report import show
+from benchmarks.timing import Times
 
 LINES = "application/x-ndjson"
 
@@ -164,30 +167,33 @@ def batches(examples, size):
     return [request("/learn", b"\n".join(lines[at : at + size]), LINES) for at in range(0, len(lines), size)]
 
 
-def learning(repeats=3):
+def learning(repeats):
     examples = stream()
     n, size = len(examples), 1000
     together = batches(examples, size)
     singly = [request("/learn", orjson.dumps({"features": x, "label": y})) for x, y in examples]
-    rates = {name: [] for name in ("ours", "river", "river batches", "ours singly")}
+    ours_, theirs, batched = [], [], []
     (server, folder), river = ours(), Process("benchmarks.serving", "peer")
     with server, river:
         pour(server.port, together, 1), pour(river.port, together, 1)
         for _ in range(repeats):
-            rates["ours"].append(n * 4 / pour(server.port, together * 4, 4))
-            rates["river"].append(n / pour(river.port, singly, 4))
-            rates["river batches"].append(n * 4 / pour(river.port, together * 4, 4))
-            rates["ours singly"].append(n / pour(server.port, singly[:1500], 8) * 1500 / n)
+            ours_.append(pour(server.port, together * 4, 4) / 4)
+            theirs.append(pour(river.port, singly, 4))
+            batched.append(pour(river.port, together * 4, 4) / 4)
+        alone = min(pour(server.port, singly[:1500], 8) for _ in range(repeats)) / 1500
     subprocess.run(["rm", "-r", str(folder)], check=True)
-    best = {name: max(found) for name, found in rates.items()}
-    words = np.mean([len(x) for x, _ in examples])
-    print(f"\nLearning, examples a second (best of {repeats}; {n:,} examples of {words:.0f} words)")
-    print("| | examples/s | ours is |\n|---|---|---|")
-    print(f"| separatrix serve, batches of {size:,}, durable | {best['ours']:,.0f} | |")
-    print(f"| River, an example a request, in memory | {best['river']:,.0f} | {best['ours'] / best['river']:.1f}× |")
-    river = best["river batches"]
-    print(f"| River, the same batches, in memory | {river:,.0f} | {best['ours'] / river:.1f}× |")
-    print(f"| separatrix serve, an example a request, durable, 8 connections | {best['ours singly']:,.0f} | |")
+    what, mine = f"learning {n:,} examples, durable", Times(ours_, ours_)
+    note = f"{n / min(ours_):,.0f} examples/s on the disk; one a request, 8 connections: {1 / alone:,.0f}"
+    yield Row(
+        what,
+        f"lines, {size:,} a request",
+        "River, learn_one a request, in memory",
+        mine,
+        Times(theirs, theirs),
+        20,
+        note=note,
+    )
+    yield Row(what, f"lines, {size:,} a request", "River, the same lines, in memory", mine, Times(batched, batched))
 
 
 def ask_for(port, sent, seconds, found):
@@ -221,7 +227,7 @@ def measured(port, sent, others, seconds):
     return times
 
 
-def delays(seconds=6, repeats=3):
+def delays(seconds, repeats):
     examples = stream()
     predict = request("/predict", orjson.dumps({"features": examples[7][0]}))
     hello = request("/hello")
@@ -240,18 +246,19 @@ def delays(seconds=6, repeats=3):
             mixed = [(single, 0.002), (single, 0.002), (fifty, 0.02)]
             table["predict, while three learn"].append(measured(server.port, predict, mixed, seconds))
     subprocess.run(["rm", "-r", str(folder)], check=True)
-    print(f"\nDelays of one connection that asks without a pause, ms (median over {repeats} runs of {seconds} s)")
-    print("| | p50 | p99 |\n|---|---|---|")
-    p99 = {}
-    for name, runs in table.items():
-        p50, p99[name] = (1000 * statistics.median(np.percentile(times, q) for times in runs) for q in (50, 99))
-        print(f"| {name} | {p50:.2f} | {p99[name]:.2f} |")
+    p50, p99 = (
+        {name: statistics.median(np.percentile(t, q) for t in runs) for name, runs in table.items()} for q in (50, 99)
+    )
+    told = "; ".join(f"{name}: {1e3 * p50[name]:.2f} and {1e3 * p99[name]:.2f} ms" for name in table)
     under = p99["predict, while three learn"]
-    for name in ("hello, with three others", "hello alone"):
-        print(f"p99 of predict under load ÷ p99 of {name}: {under / p99[name]:.2f}")
+    ratio = under / p99["hello, with three others"]
+    yield Row(
+        "p99 of predict while three learn ÷ of hello with as many", value=ratio, at_most=3, note=f"p50 and p99 of {told}"
+    )
+    yield Row("the same ÷ p99 of hello alone", value=under / p99["hello alone"])
 
 
-def memory(rounds=60):
+def memory(rounds):
     examples = stream()
     together = batches(examples, 1000)
     server, folder = ours("--snapshot-every", "5")
@@ -267,16 +274,15 @@ def memory(rounds=60):
     half = len(sizes) // 2
     slope = np.polyfit(learned[half:], sizes[half:], 1)[0]
     first, last = (f"{sizes[k] / 2**20:.0f} MB after {learned[k]:,}" for k in (0, -1))
-    print(f"\nMemory: {first} examples, {last}")
-    more = f"{10e6 * slope / 2**20:+.0f} MB in 10 million"
-    print(f"slope over the last {learned[-1] - learned[half]:,}: {slope:.2f} bytes an example, {more}")
+    note = f"{first} examples, {last}; {slope:.2f} bytes an example over the last {learned[-1] - learned[half]:,}"
+    yield Row("memory for 10 million examples more", value=10e6 * slope / 2**20, unit="MB", at_most=100, note=note)
 
 
-def main():
-    asked = sys.argv[1:] or ["learning", "delays", "memory"]
-    for name in asked:
-        {"learning": learning, "delays": delays, "memory": memory, "peer": peer}[name]()
+def rows(quick=False):
+    yield from learning(1 if quick else 3)
+    yield from delays(*((2, 1) if quick else (6, 3)))
+    yield from memory(10 if quick else 60)
 
 
 if __name__ == "__main__":
-    main()
+    peer() if sys.argv[1:] == ["peer"] else show(list(rows()))

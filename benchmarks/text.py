@@ -8,7 +8,6 @@ weights are counts, else up to a relative 1e-12). The last table is what the def
 
 import gzip
 import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from benchmarks.datasets import DATA
+from benchmarks.datasets import DATA, absent
+from benchmarks.harness import Quality, Row
+from benchmarks.report import show
+from benchmarks.timing import in_turns
 from separatrix import TextFeatures
 
 RICH = r"\w+|[^\w\s]"
@@ -36,73 +38,62 @@ def sms_spam():
     return list(texts), np.array(labels)
 
 
-def in_turns(repeats, *acts):
-    """The best time of each act, and what it gave."""
-    best, gave = [np.inf] * len(acts), [None] * len(acts)
-    for _ in range(repeats):
-        for k, act in enumerate(acts):
-            begin = time.perf_counter()
-            gave[k] = act()
-            best[k] = min(best[k], time.perf_counter() - begin)
-    return best, gave
-
-
 def equal(ours, theirs, exact):
+    """Whether two matrices are the same: to the last bit, or each number within a relative 1e-12."""
     theirs.sort_indices()
-    if ours.shape != theirs.shape or not np.array_equal(ours.indptr, theirs.indptr):
-        return "NO"
-    if not np.array_equal(ours.indices, theirs.indices):
-        return "NO"
+    same = ours.shape == theirs.shape
+    same = same and np.array_equal(ours.indptr, theirs.indptr) and np.array_equal(ours.indices, theirs.indices)
     if exact:
-        return "bit for bit" if np.array_equal(ours.data, theirs.data) else "NO"
-    return "1e-12" if np.allclose(ours.data, theirs.data, rtol=1e-12, atol=0) else "NO"
+        return Quality("the same matrix, bit for bit", same and np.array_equal(ours.data, theirs.data))
+    return Quality("the same matrix within 1e-12", same and np.allclose(ours.data, theirs.data, rtol=1e-12, atol=0))
 
 
-def speed(repeats):
-    texts, _ = newsgroups("train")
-    column = pa.array(texts)
-    size = sum(len(text.encode()) for text in texts) / 1e6
-    print(f"20newsgroups, {len(texts):,} texts, {size:.1f} MB; times in seconds\n")
-    print("| what | scikit-learn | ours | MB/s | ratio | from a list | equal |")
-    print("|---|---|---|---|---|---|---|")
+def speed(texts, repeats):
+    """Yield a row for each kind of features: ours from an Arrow column, with the ratio from a Python list as a note."""
+    TextFeatures(**PLAIN).transform(["compile first"])
 
-    def line(what, theirs, ours, exact, repeats=repeats):
+    def row(what, peer, theirs, ours, exact, repeats=repeats, floor=None, texts=texts):
+        column, size = pa.array(texts), sum(len(text.encode()) for text in texts) / 1e6
         (slow, fast, listed), (expected, got, _) = in_turns(
-            repeats, lambda: theirs(texts), lambda: ours(column), lambda: ours(texts)
+            lambda: theirs(texts), lambda: ours(column), lambda: ours(texts), repeats=repeats
         )
-        print(
-            f"| {what} | {slow:.3f} | {fast:.4f} | {size / fast:.0f} | {slow / fast:.1f} | {slow / listed:.1f} "
-            f"| {equal(got, expected, exact)} |",
-            flush=True,
-        )
+        note = f"{size / fast.best:.0f} MB/s; from a list {slow.best / listed.best:.1f}×"
+        what = f"20newsgroups, {len(texts):,} texts: {what}"
+        return Row(what, "TextFeatures", peer, fast, slow, floor, equal(got, expected, exact), note=note)
 
     for signed in (True, False):
         theirs = HashingVectorizer(alternate_sign=signed)
         ours = TextFeatures(**PLAIN, alternate_sign=signed)
-        line(f"hash words, {'signed' if signed else 'unsigned'}", theirs.transform, ours.transform, True)
+        what = f"hash words, {'signed' if signed else 'unsigned'}"
+        yield row(what, "HashingVectorizer", theirs.transform, ours.transform, True, floor=15)
     theirs = HashingVectorizer(token_pattern=RICH, ngram_range=(1, 2), alternate_sign=False)
-    line("hash 1–2-grams and marks", theirs.transform, TextFeatures(tf="count", idf=False).transform, True, 2)
+    ours = TextFeatures(tf="count", idf=False)
+    yield row("hash 1–2-grams and marks", "HashingVectorizer", theirs.transform, ours.transform, True, 2)
     theirs = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 5), alternate_sign=False)
     ours = TextFeatures(analyzer="char_wb", ngram_range=(2, 5), tf="count", idf=False)
-    line("hash characters 2–5 in words", theirs.transform, ours.transform, True, 1)
+    few = {"texts": texts[: len(texts) // 4]}
+    yield row("hash characters 2–5 in words", "HashingVectorizer", theirs.transform, ours.transform, True, 1, **few)
     counts = HashingVectorizer(token_pattern=RICH, ngram_range=(1, 2), alternate_sign=False, norm=None)
     theirs = make_pipeline(counts, TfidfTransformer(sublinear_tf=True))
-    line("default (hashed tf-idf), fit and transform", theirs.fit_transform, TextFeatures().fit_transform, False, 2)
-    line("the same without names", theirs.fit_transform, TextFeatures(keep_names=0).fit_transform, False, 2)
-    line("default, transform", theirs.transform, TextFeatures().fit(column).transform, False, 2)
-    line(
-        "vocabulary of words, counts",
-        CountVectorizer().fit_transform,
-        TextFeatures(**PLAIN, columns="vocabulary", norm=None).fit_transform,
-        True,
-    )
-    line(
-        "vocabulary of 1–2-grams, tf-idf",
-        TfidfVectorizer(token_pattern=RICH, ngram_range=(1, 2), sublinear_tf=True).fit_transform,
-        TextFeatures(columns="vocabulary").fit_transform,
-        False,
-        2,
-    )
+    peer, ours = "HashingVectorizer, TfidfTransformer", TextFeatures()
+    yield row("default (hashed tf-idf), fit and transform", peer, theirs.fit_transform, ours.fit_transform, False, 2)
+    ours = TextFeatures(keep_names=0)
+    yield row("the same without names", peer, theirs.fit_transform, ours.fit_transform, False, 2)
+    yield row("default, transform", peer, theirs.transform, TextFeatures().fit(texts).transform, False, 2)
+    ours = TextFeatures(**PLAIN, columns="vocabulary", norm=None)
+    yield row("vocabulary of words, counts", "CountVectorizer", CountVectorizer().fit_transform, ours.fit_transform, True)
+    theirs = TfidfVectorizer(token_pattern=RICH, ngram_range=(1, 2), sublinear_tf=True)
+    ours = TextFeatures(columns="vocabulary")
+    yield row("vocabulary of 1–2-grams, tf-idf", "TfidfVectorizer", theirs.fit_transform, ours.fit_transform, False, 2)
+
+
+def rows(quick, repeats=None):
+    """The suite "text"."""
+    if absent():
+        yield Row.missing("20newsgroups", "", absent())
+        return
+    texts, _ = newsgroups("train")
+    yield from speed(texts[:1000] if quick else texts, repeats or (2 if quick else 3))
 
 
 def accuracy():
@@ -132,8 +123,7 @@ def accuracy():
 
 
 def main(repeats=5):
-    TextFeatures(**PLAIN).transform(["compile first"])
-    speed(repeats)
+    show(list(rows(False, repeats)))
     accuracy()
 
 

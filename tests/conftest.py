@@ -1,4 +1,5 @@
-"""What all tests share: Hypothesis without a deadline (the first call of a kernel compiles it), and the real data sets."""
+"""What all tests share: Hypothesis without a deadline (the first call of a kernel compiles it), pictures without a screen,
+and the real data sets."""
 
 import os
 import sys
@@ -9,6 +10,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("separatrix", deadline=None, derandomize=True)
 settings.load_profile("separatrix")
 

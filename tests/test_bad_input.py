@@ -1,5 +1,7 @@
 """What nobody should have to debug: each wrong input gets one error that names it, or the right behaviour."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -357,3 +359,17 @@ def test_a_failed_first_fit_is_no_fit(estimator):
         model.fit(X, np.zeros(6, int))
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_a_matrix_lost_to_rounding_is_said_not_learned_with():
+    refused = 0
+    for seed, span in itertools.product(range(4), (1e3, 1e6, 1e9, 1e12, 1e15)):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(500, 6)) * [1, 1, 1, span, 1 / span, 1]
+        y = (X[:, 0] + X[:, 1] + 0.3 * rng.normal(size=500) > 0).astype(int)
+        try:
+            assert Perceptron(rule="arow-full", random_state=0).fit(X, y).score(X, y) > 0.9
+        except ValueError as error:
+            assert "'arow-full' has lost its matrix to rounding: the features span" in str(error) and span > 1e6
+            refused += 1
+    assert refused >= 8

@@ -231,3 +231,27 @@ def test_the_risk_is_not_told_where_the_examples_were_seen_before():
     chosen = Perceptron(rule="pa1", C="auto", max_iter=1, random_state=0).fit(X, y)
     assert chosen.bounds(X, y).risk is None
     assert Perceptron(rule="pa1", max_iter=1, random_state=0).fit(X, y).bounds(X, y).risk is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rule": "pa"}, {"rule": "arow"}, {"order": "random"}, {"fit_intercept": False}, {"C": "auto"}, {"margin": 9.0}],
+    ids=str,
+)
+@pytest.mark.parametrize("rule", ["perceptron", "margin", "pa2"])
+def test_parameters_changed_after_the_fit_change_nothing_of_its_bounds(rule, change):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100], y[:100]
+    model = Perceptron(rule=rule, order="permutation", random_state=0, max_iter=1).fit(X, y)
+    before = model.bounds(X, y)
+    assert before.applying and before.risk is not None
+    assert model.set_params(**change).bounds(X, y) == before
+
+
+def test_a_stream_has_its_own_order_and_a_random_fit_keeps_its_own():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100], y[:100]
+    stream = Perceptron(order="random").partial_fit(X, y)
+    assert stream.bounds(X, y) == Perceptron().partial_fit(X, y).bounds(X, y)
+    drawn = Perceptron(order="random", random_state=0, max_iter=1).fit(X, y)
+    assert drawn.set_params(order="cyclic").bounds(X, y).risk is None

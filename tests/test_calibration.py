@@ -193,3 +193,14 @@ def test_a_slope_does_not_outlive_the_weights_it_was_found_for():
     model.set_params(calibrate=None).partial_fit(X, y).set_params(calibrate="sigmoid")
     with pytest.raises(NotFittedError, match="fit it again"):
         model.predict_proba(X_test)
+
+
+def test_too_few_examples_for_early_stopping_within_the_folds_are_refused_in_one_sentence():
+    X, y = make_classification(12, random_state=0)
+    model = AveragedPerceptron(calibrate="sigmoid", early_stopping=True, random_state=0)
+    with pytest.raises(ValueError, match=r"^calibrate trains on 4 of 5 parts .* validation_fraction=0\.1 leaves .* X_val"):
+        model.fit(X, y)
+    larger = clone(model).set_params(validation_fraction=0.3).fit(X, y)
+    elsewhere = clone(model).fit(X, y, X_val=X, y_val=y)
+    for fitted in (larger, elsewhere):
+        assert np.array_equal(np.argmax(fitted.predict_proba(X), axis=1), fitted.predict(X))

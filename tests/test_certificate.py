@@ -285,3 +285,13 @@ def test_the_time_limit_leaves_it_undecided():
     assert (certificate.verdict, certificate.separation, certificate.separator) == ("undecided", None, None)
     assert not certificate.verify(X, y)
     assert "undecided" in repr(certificate)
+
+
+@pytest.mark.parametrize("exact", ["auto", True])
+def test_the_interval_holds_where_the_nearest_point_is_not_found(monkeypatch, exact):
+    X, y = load_iris(return_X_y=True)
+    monkeypatch.setattr("separatrix.interval.nearest", lambda Z: None)
+    certificate = certify(X, y == 0, exact=exact)
+    assert certificate.verdict == "separable" and certificate.verify(X, y == 0)
+    low, high = certificate.geometric_margin
+    assert low <= 0.817555769 <= high

@@ -38,3 +38,22 @@ def test_version_and_help():
 def test_help_imports_nothing_heavy():
     code = "import sys, separatrix.cli; print([m for m in ('numba', 'sklearn', 'numpy', 'pyarrow') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_what_no_verb_needs_waits_until_it_is_used():
+    code = """
+import sys
+from importlib.util import _LazyModule
+from separatrix.cli import app
+try:
+    app(["train", "iris", "--quiet"])
+except SystemExit as end:
+    assert end.code == 0
+assert not {"sklearn.linear_model", "matplotlib"} & sys.modules.keys()
+assert type(sys.modules["scipy.stats"]) is _LazyModule
+import scipy.stats
+assert abs(scipy.stats.norm.cdf(0) - 0.5) < 1e-12
+assert type(sys.modules["scipy.stats"]) is not _LazyModule
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -360,6 +360,7 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
         ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "no model is called 'svm'"),
         ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, 1.5 for one"),
         ("a,b,y\n1,x,u\n2,z,v\n", [], "no class has two examples"),
+        ("a,y\ninf,u\n2,v\n", [], "line 2, column 1 (a): 'inf' is not a finite number"),
         ("a,y\n?,u\n,v\n", [], "no column to learn from; column 'a' has no value"),
     ],
 )

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 
 import separatrix
 from discovery import ESTIMATORS, LEARNERS, seeded
-from separatrix import AveragedPerceptron, Model, Perceptron, TextFeatures, explain, load, save
+from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures, explain, load, save
 from separatrix.explaining import BIAS
 from separatrix.rules import RULES
 
@@ -135,6 +135,16 @@ def test_words_are_named_and_a_file_explains_the_same(columns, tmp_path):
     save(Model(model, features), tmp_path / "m.sepx", ledger=False)
     bare = explain(load(tmp_path / "m.sepx"), "money at noon")
     assert bare.terms == told.terms and bare.no_causes == "the model was saved without its ledger"
+
+
+def test_a_row_of_a_table_is_a_dict_of_its_values_or_of_columns():
+    table = {"age": [39, 50, 38, 53], "job": ["clerk", "manager", None, "clerk"]}
+    features = TableFeatures().fit(table)
+    model = Model(Perceptron(random_state=0).fit(features.transform(table), ["low", "high", "low", "high"]), features)
+    told = explain(model, {"age": 50, "job": None})
+    assert told == explain(model, {"age": [50], "job": [None]})
+    assert told.score == model.decision_function({"age": [50], "job": [None]})[0]
+    assert "job is missing" in {term.name for term in told.terms}
 
 
 def test_k_classes_show_the_lead_of_the_winner_over_the_runner_up():

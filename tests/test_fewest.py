@@ -80,11 +80,13 @@ def test_banknote_is_exactly_seven(data_folder):
     hold(found, table[:, :4], table[:, 4].astype(int))
 
 
-def test_heart_scale_is_bracketed_in_the_time_there_is(data_folder):
+def test_heart_scale_is_between_ten_and_twenty_seven(data_folder):
     X, y = load_svmlight_file(str(data_folder / "libsvm" / "heart_scale"))
     found = fewest_mistakes(X, y, time_limit=30)
-    assert found.lower >= 7
-    assert found.upper <= 30
+    if found.lower < 10:  # tests that run beside this one leave it half of the time or less
+        found = fewest_mistakes(X, y, time_limit=120)
+    assert found.lower >= 10
+    assert found.upper <= 27
     hold(found, X.toarray(), y)
 
 

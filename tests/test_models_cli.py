@@ -85,6 +85,8 @@ def test_explain_gives_the_terms_and_the_mistakes(messages, tmp_path):
     assert told["caused"] == pytest.approx(told["score"]) and len(told["causes"]) == 10
     shown = call("explain", model, messages, "--row", 2)
     assert "messages.csv, line 3, labelled ham" in shown and "mistakes that contributed most" in shown
+    assert call("explain", model, messages, "--top", 2).count(" at step ") == 2
+    assert "… 3 more" in call("explain", model, messages, "--top", len(named) - 3)
     assert "there is no row 401" in call("explain", model, messages, "--row", 401, status=2)
 
 
@@ -299,6 +301,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
     subprocess.run(command, check=True, capture_output=True)
     assert output.read_bytes() == (folder / "whole.sepx").read_bytes()
     assert not checkpoint.exists()
+    assert not [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")

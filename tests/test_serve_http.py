@@ -3,9 +3,12 @@
 import gzip
 import json
 import re
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -301,19 +304,23 @@ def test_logs_hold_no_payloads_unless_asked(tmp_path):
         assert "a secret" in server.log()
 
 
-def test_the_example_shows_the_error_falling(tmp_path):
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    lines = [("spam\tfree entry: call now" if i % 3 else "ham\tsee you at noon") + f" {i % 7}\n" for i in range(600)]
-    (tmp_path / "messages.tsv").write_text("".join(lines))
+def test_the_lines_of_the_document_work(tmp_path):
+    root = Path(__file__).parents[1]
+    page = (root / "docs" / "serving.md").read_text()
+    (tmp_path / "labelled.ndjson").write_text('{"text": "see you at noon", "label": "ham"}\n')
     with served(tmp_path / "state", "--text") as server:
-        script = Path(__file__).parents[1] / "examples" / "spam_feedback.py"
-        command = [sys.executable, str(script), str(tmp_path / "messages.tsv"), "--url", server.url, "--batch", "100"]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-        stats = server.client().stats()
-    shares = [float(line.split()[-1].rstrip("%")) for line in told[1:7]]
-    assert shares == sorted(shares, reverse=True) and shares[0] > shares[-1]
-    assert f"{stats['error']:.2%}" == told[6].split()[-1]
-    assert told[-2].split(":")[0].strip() == "spam" and told[-1].split(":")[0].strip() == "ham"
+        lines = [line.replace("http://127.0.0.1:8017", server.url) for line in page.splitlines() if line.startswith("curl ")]
+        for line in lines:
+            done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=True)
+            assert '"error":"' not in done.stdout, line
+        (code,) = re.findall(r"```text\n(from separatrix\.web.*?)```", page, re.S)
+        made = {"labelled": [("lunch at noon?", "ham"), ("free entry", "spam")]}
+        exec(code.replace("http://127.0.0.1:8017", server.url), made)
+        made["client"].close()
+        assert len(lines) == 6 and load(tmp_path / "model.sepx").predict(["free entry"]).tolist() == ["spam"]
+        assert server.client().stats()["examples"] == 5
+        (tmp_path / "messages.tsv").write_text("spam\tfree entry\nham\tsee you\n")
+        script = [sys.executable, str(root / "examples" / "spam_feedback.py"), "messages.tsv", "--url", server.url]
+        done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, check=True)
+        assert " of 2 " in done.stdout
+        assert server.client().stats()["examples"] == 7

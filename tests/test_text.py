@@ -1,9 +1,5 @@
-"""Text features: tokens are those of `re`, matrices those of scikit-learn, and names, batches and states tell the truth."""
+"""Text features: tokens are those of `re`, matrices those of scikit-learn, in any column of texts; names tell the truth."""
 
-import copy
-import itertools
-import json
-import pickle
 import re
 from collections import Counter
 
@@ -16,55 +12,15 @@ import scipy.sparse as sp
 from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-from sklearn.linear_model import RidgeClassifier
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from separatrix import TextFeatures, ngrams, strings
+from corpus import CORPUS, any_text, grams, plain, same
+from separatrix import TextFeatures, strings
 from separatrix.kernels import counts as kernels
-from separatrix.ngrams import PATTERNS, Analyzer
-from separatrix.strings import texts_of
+from separatrix.ngrams import PATTERNS
 
-SKLEARN_WORD = r"(?u)\b\w\w+\b"
-CASES = "ΣΣσςΑαAaİIıǅßẞK\u1e9e\u0301\u00ad'.:·ͺ\u1f80𐐀𐐨Ⴀ\u2160\u24b6ʰ_ 1²\u3000\u2028\x1c!🎉你\ufffd"
-any_text = st.one_of(st.text(), st.text(alphabet=CASES), st.text(alphabet=st.characters(min_codepoint=0x300)))
 LEADS = [0x41, 0xC3, 0xA9, 0xE0, 0xA0, 0xED, 0x9F, 0xA0, 0xF0, 0x90, 0x8F, 0xF4, 0xF5, 0xC1, 0x80, 0xFF, 0x20]
 any_bytes = st.one_of(st.binary(), st.lists(st.sampled_from(LEADS)).map(bytes))
-CORPUS = [
-    "Free entry in 2 a wkly comp to win FA Cup final tkts!!",
-    "U dun say so early hor... U c already then say...",
-    "ΟΔΥΣΣΕΥΣ και ΠΗΝΕΛΟΠΗ; İstanbul'da — ÇAĞRI",
-    "",
-    "free  FREE\tfree\u3000entry\n\ncall 你好 世界 🎉🎉 win_win",
-    "a b c a b a",
-]
-
-
-def plain(**parameters):
-    """Counts of scikit-learn's words, one by one, unless told otherwise."""
-    defaults = {"token_pattern": SKLEARN_WORD, "ngram_range": (1, 1), "tf": "count", "idf": False, "norm": None}
-    return TextFeatures(**(defaults | parameters))
-
-
-def grams(texts, analyzer="word", token_pattern=SKLEARN_WORD, ngram_range=(1, 1), lowercase=True):
-    """The n-grams of each text as the kernels lay them out."""
-    found = []
-    for block, _ in Analyzer(analyzer, token_pattern, ngram_range, lowercase).blocks(texts_of(texts)):
-        spans = [bytes(block.text[b:e]).decode() for b, e in zip(block.begin, block.end, strict=True)]
-        found += [spans[b:e] for b, e in zip(block.ptr[:-1], block.ptr[1:], strict=True)]
-    return found
-
-
-def same(ours, theirs):
-    return (
-        ours.shape == theirs.shape
-        and np.array_equal(ours.indptr, theirs.indptr)
-        and np.array_equal(ours.indices, theirs.indices)
-        and np.array_equal(ours.data, theirs.data)
-    )
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -318,48 +274,6 @@ def test_a_text_too_long_is_named(monkeypatch):
         TextFeatures(idf=False).transform(["a" * 10, "b" * 11])
 
 
-def test_blocks_leave_no_trace(monkeypatch):
-    texts = [text * k for k, text in enumerate(CORPUS * 5)]
-    settings = [
-        {},
-        {"columns": "vocabulary", "min_df": 2},
-        {"analyzer": "char", "ngram_range": (2, 4)},
-        {"analyzer": "char_wb", "n_features": 99},
-    ]
-    expected = [TextFeatures(**one).fit_transform(texts) for one in settings]
-    monkeypatch.setattr(ngrams, "BLOCK_BYTES", 16)
-    monkeypatch.setattr(ngrams, "BLOCK_TEXTS", 3)
-    for one, whole in zip(settings, expected, strict=True):
-        assert same(TextFeatures(**one).fit_transform(texts), whole)
-        assert same(TextFeatures(**one).fit(texts).transform(texts), whole)
-
-
-def test_long_texts_and_many_texts():
-    rng = np.random.default_rng(0)
-    words = [f"w{k}é" if k % 7 == 0 else f"w{k}" for k in range(5000)]
-    texts = [" ".join(rng.choice(words, size)) for size in (200_000, 0, 3, 50_000)] + ["w1 w2"] * 5000
-    theirs = HashingVectorizer(ngram_range=(1, 2), n_features=2**31 - 1).transform(texts)
-    assert same(plain(ngram_range=(1, 2), n_features=2**31 - 1, alternate_sign=True, norm="l2").transform(texts), theirs)
-
-
-def test_threads_leave_no_trace():
-    texts = pa.chunked_array([CORPUS * 7, CORPUS[:2], [], ["x" * 500], CORPUS])
-    for settings in ({}, {"columns": "vocabulary"}, {"idf": False, "tf": "count", "norm": None}):
-        features = TextFeatures(**settings).fit(texts)
-        alone = features.transform(texts)
-        for jobs in (2, 3, 200):
-            assert same(features.set_params(n_jobs=jobs).transform(texts), alone)
-        assert features.transform([]).shape == (0, alone.shape[1])
-        assert features.transform(["", ""]).nnz == 0
-
-
-def test_float32():
-    wide, narrow = (TextFeatures(dtype=dtype).fit_transform(CORPUS) for dtype in (np.float64, np.float32))
-    assert narrow.dtype == np.float32
-    assert np.array_equal(narrow.indices, wide.indices)
-    assert narrow.data == pytest.approx(wide.data, rel=2e-7)
-
-
 def test_names_of_hashed_columns():
     features = TextFeatures().fit(CORPUS)
     X = features.transform(["free entry"])
@@ -391,142 +305,6 @@ def test_names_tell_collisions_and_what_was_not_kept(texts, width, limit, split)
     names = features.get_feature_names_out()
     shown = [" | ".join(features.names_of(j) + ["…"] * features.has_unnamed(j)) or f"column {j}" for j in range(width)]
     assert names.tolist() == shown
-
-
-SETTINGS = [
-    {},
-    {"keep_names": 5, "n_features": 50},
-    {"idf": False, "alternate_sign": True},
-    {"columns": "vocabulary", "min_df": 2, "dtype": np.float32},
-    {"columns": "vocabulary", "max_features": 4, "analyzer": "char_wb", "ngram_range": [2, 3]},
-]
-
-
-def states_equal(one, other):
-    (json_one, arrays_one), (json_other, arrays_other) = one.get_state(), other.get_state()
-    assert json.dumps(json_one, sort_keys=True) == json.dumps(json_other, sort_keys=True)
-    assert arrays_one.keys() == arrays_other.keys()
-    return all(
-        array.dtype == arrays_other[key].dtype and array.tobytes() == arrays_other[key].tobytes()
-        for key, array in arrays_one.items()
-    )
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-@given(cuts=st.lists(st.integers(0, 12), max_size=4))
-def test_batches_of_any_size_learn_the_same(settings, cuts):
-    texts = CORPUS * 2
-    whole, parts = TextFeatures(**settings).fit(texts), TextFeatures(**settings)
-    bounds = [0, *sorted(cuts), len(texts)]
-    for begin, end in itertools.pairwise(bounds):
-        parts.partial_fit(texts[begin:end])
-    assert parts.n_texts_ == 12
-    assert states_equal(whole, parts)
-    assert same(parts.transform(texts), whole.transform(texts))
-
-
-@pytest.mark.parametrize("settings", [{}, {"idf": False}, {"norm": None, "tf": "count"}])
-def test_a_stream_weighs_each_text_by_those_up_to_it(settings):
-    texts, stream, one_by_one = CORPUS * 2, TextFeatures(**settings), TextFeatures(**settings)
-    rows = sp.vstack([stream.partial_fit_transform(texts[begin : begin + 5]) for begin in range(0, 12, 5)], format="csr")
-    assert same(rows, TextFeatures(**settings).partial_fit_transform(texts))
-    for i, text in enumerate(texts):
-        assert same(one_by_one.partial_fit([text]).transform([text]), rows[i])
-    assert states_equal(stream, one_by_one)
-    assert states_equal(stream, TextFeatures(**settings).fit(texts))
-    with pytest.raises(ValueError, match="known only at the end"):
-        TextFeatures(columns="vocabulary").partial_fit_transform(texts)
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_a_state_is_plain_and_comes_back_exactly(settings):
-    features = TextFeatures(**settings).fit(CORPUS)
-    state, arrays = features.get_state()
-    assert all(type(array) is np.ndarray and array.dtype.kind in "iuf" for array in arrays.values())
-    again = TextFeatures.from_state(json.loads(json.dumps(state)), {key: array.copy() for key, array in arrays.items()})
-    assert states_equal(features, again)
-    assert same(again.transform(CORPUS), features.transform(CORPUS))
-    assert again.get_feature_names_out().tolist() == features.get_feature_names_out().tolist()
-    more = ["free entry now", "ΑΣ Α new", "win"]
-    assert states_equal(features.partial_fit(more), again.partial_fit(more))
-    assert same(again.transform(more), features.transform(more))
-
-
-@pytest.mark.parametrize("columns", ["hashed", "vocabulary"])
-def test_a_broken_state_is_refused(columns):
-    state, arrays = TextFeatures(columns=columns, n_features=1000, keep_names=9).fit(CORPUS).get_state()
-    for key, array in arrays.items():
-        worse = [None, array.astype(np.complex128), array[:, None]]
-        worse += [array + 1000, -1 - array] if key in ("df_columns", "names_more") else []
-        worse += [array[:-1], np.append(array, array)] if key != "names_more" else []
-        for bad in worse:
-            with pytest.raises(ValueError, match="the state is broken"):
-                TextFeatures.from_state(state, {k: v for k, v in (arrays | {key: bad}).items() if v is not None})
-
-
-def test_pickle_deepcopy_and_clone():
-    features = TextFeatures().fit(CORPUS)
-    for again in (pickle.loads(pickle.dumps(features)), copy.deepcopy(features)):
-        assert states_equal(features, again)
-        assert same(again.transform(CORPUS), features.transform(CORPUS))
-    assert not clone(features).__sklearn_is_fitted__()
-    assert states_equal(clone(features).fit(CORPUS), features)
-
-
-def test_what_cannot_be_asked():
-    with pytest.raises(NotFittedError):
-        TextFeatures().transform(CORPUS)
-    with pytest.raises(NotFittedError):
-        TextFeatures(columns="vocabulary", idf=False).transform(CORPUS)
-    with pytest.raises(NotFittedError):
-        TextFeatures(idf=False).names_of(3)
-    for ngram_range in ((0, 1), (2, 1), (1,), (1.5, 2), ("a", "b")):
-        with pytest.raises(ValueError, match="1 ≤ fewest ≤ most"):
-            TextFeatures(ngram_range=ngram_range).fit(CORPUS)
-    wrong = {"analyzer": "phrase", "token_pattern": r"[a-z]+", "tf": "log", "columns": "both", "norm": "l3", "dtype": int}
-    for name, value in (wrong | {"n_features": 0, "min_df": 0, "max_features": 0, "keep_names": -1, "idf": "yes"}).items():
-        with pytest.raises(ValueError, match=f"The '{name}' parameter of TextFeatures must be"):
-            TextFeatures(**{name: value}).fit(CORPUS)
-    with pytest.raises(AttributeError, match='vocabulary_ needs columns="vocabulary"'):
-        TextFeatures().fit(CORPUS).vocabulary_  # noqa: B018
-
-
-def test_what_was_learned_with_cannot_change_in_mid_stream():
-    features = TextFeatures().fit(CORPUS).set_params(n_features=100)
-    for act in (features.partial_fit, features.transform, features.partial_fit_transform):
-        with pytest.raises(ValueError, match="n_features was 1048576 when learning began and is 100: it cannot change"):
-            act(CORPUS)
-    assert features.fit(CORPUS).transform(CORPUS).shape == (6, 100)
-
-
-def test_a_failed_fit_leaves_the_earlier_one():
-    features = TextFeatures(columns="vocabulary").fit(CORPUS)
-    before = features.transform(CORPUS)
-    for bad in ([""], ["a", 3]):
-        with pytest.raises(ValueError):
-            features.fit(bad)
-        assert same(features.transform(CORPUS), before)
-
-
-def test_scikit_learn_contract_pipelines_and_grid_search():
-    with pytest.warns(Warning, match="Can't test estimator"):
-        for estimator, check in estimator_checks_generator(TextFeatures()):
-            check(estimator)
-    texts, labels = ["win free cup", "see you home", "free win now", "home at six"] * 6, [1, 0, 1, 0] * 6
-    search = GridSearchCV(
-        make_pipeline(TextFeatures(), RidgeClassifier()), {"textfeatures__columns": ["hashed", "vocabulary"]}, cv=2
-    )
-    assert search.fit(texts, labels).best_score_ == 1.0
-    assert TextFeatures().__sklearn_tags__().input_tags.string
-
-
-def test_idf_of_a_small_batch_is_that_of_a_large_one():
-    features = TextFeatures(n_features=2**12).fit(CORPUS)
-    small = features.transform(CORPUS)
-    assert not features._idf.size
-    idf = features.idf_
-    assert idf.shape == (2**12,)
-    assert same(features.transform(CORPUS), small)
 
 
 def test_real_text_is_that_of_scikit_learn(data_folder):

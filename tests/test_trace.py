@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from separatrix import AveragedPerceptron, MaxMarginClassifier, Perceptron, reference, trace
+from separatrix import AveragedPerceptron, MaxMarginClassifier, Perceptron, load, reference, save, trace
 from separatrix.cli import app
 from separatrix.data.lectures import EXAMPLES
 
@@ -256,3 +256,19 @@ def test_the_last_step_has_the_last_weights_whatever_the_rule(rule, form, classe
     steps = trace(model, X, y)
     assert steps.model is model
     assert np.array_equal(np.atleast_2d(steps.rows[-1]["w"]), np.column_stack([model.coef_, model.intercept_]))
+
+
+CHANGES = [{"rule": "pa1"}, {"order": "cyclic"}, {"order": "random"}, {"fit_intercept": False}]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_parameters_changed_after_the_fit_change_nothing_of_its_trace(change, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100], y[:100]
+    model = Perceptron(order="permutation", random_state=0, max_iter=3).fit(X, y)
+    before = trace(model, X, y)
+    save(model.set_params(**change), tmp_path / "model.sepx")
+    for again in (model, load(tmp_path / "model.sepx").estimator):
+        after = trace(again, X, y)
+        assert after.model is again
+        assert after.to_json() == before.to_json() and repr(after) == repr(before)

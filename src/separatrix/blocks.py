@@ -35,9 +35,12 @@ class Labels:
         else:
             found, inverse = np.unique(np.asarray(labels), return_inverse=True)
             distinct = found.tolist()
-        places = np.array([self._places.setdefault(label, len(self._places)) for label in distinct], np.int64)
-        codes: Ints = places[inverse.astype(np.int64)]
+        codes: Ints = self.add(distinct)[inverse.astype(np.int64)]
         return codes
+
+    def add(self, labels: list[Any]) -> Ints:
+        """Return the place of each of some plain labels, the new ones included."""
+        return np.array([self._places.setdefault(label, len(self._places)) for label in labels], np.int64)
 
     def settled(self) -> tuple[Array, Ints]:
         """Return the sorted classes, whole numbers where all are, and the class of each place."""
@@ -198,12 +201,23 @@ class Blocks:
             return Rows(np.empty((0, self.d)))
         return Rows(sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found))
 
+    def together(self) -> Any:
+        """Return all rows at once."""
+        sources = [problem.rows.source for problem in self]
+        if len(sources) == 1:
+            return sources[0]
+        return sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources)
+
+    def places(self) -> Ints:
+        """Return the place of each example's label among those met."""
+        assert self._map is not None, "settle first"
+        codes = np.concatenate([problem.codes for problem in self])
+        found: Ints = np.argsort(self._map)[codes]
+        return found
+
     def whole(self, classes: Array) -> tuple[Any, Array]:
         """Return all rows and labels at once."""
-        problems = list(self)
-        sources = [problem.rows.source for problem in problems]
-        codes = np.concatenate([problem.codes for problem in problems])
-        X = sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources)
+        X, codes = self.together(), np.concatenate([problem.codes for problem in self])
         known = codes >= 0
         return (X if known.all() else X[known]), classes[codes[known]]
 

@@ -156,7 +156,8 @@ class Bounds:
 
     def __repr__(self) -> str:
         margin = "no margin: not separable, or no separator found" if self.gamma is None else f"γ = {self.gamma:.6g}"
-        lines = [f"{self.mistakes:,} mistakes in {self.passes} passes; R = {self.radius:.6g}, {margin}"]
+        passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
+        lines = [f"{self.mistakes:,} mistakes in {passes}; R = {self.radius:.6g}, {margin}"]
         for bound in self.applying:
             lines.append(f"  {bound.theorem}: {bound.quantity} {bound.made:,.6g} ≤ {bound.possible:,.6g}")
         if not self.applying:
@@ -185,13 +186,13 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
             "X and y are not the data of the fit: a mistake of the ledger is none on them (of a stream, give all)"
         )
     codes = encode_as(model.classes_, labels)
-    if certificate is not None and not (certificate.proof.bias == model.fit_intercept and certificate.verify(X, y)):
+    if certificate is not None and not (certificate.proof.bias == ledger.bias and certificate.verify(X, y)):
         raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
     left_out = model._run.left_out
     if left_out.size:
         presented = np.setdiff1d(np.arange(rows.n), left_out)
         rows, codes, certificate = rows.take(presented), codes[presented], None
-    radius = float(np.sqrt(rows.survey() + model.fit_intercept))
+    radius = float(np.sqrt(rows.survey() + ledger.bias))
     passes = len(model.mistakes_per_pass_)
     ovr = len(model.classes_) > 2 and not model._run.joint
     problems = [codes] if not ovr else [(codes == k).astype(np.int32) for k in range(len(model.classes_))]
@@ -204,10 +205,10 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
         known = [_speaking(model, rows, one, n_classes, radius, passes, certificate if fits else None) for one in problems]
         gammas = [one.gamma for one in known]
         applying = _applying(model, X, known, ovr)
-        why = "" if applying else _WHY_NOT_SEPARABLE[model.rule == "perceptron"]
+        why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.name == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
-    if passes == 1 and not ovr and model.order != "random" and ledger.start is None and model.C != "auto":
+    if passes == 1 and not ovr and model._run.order != "random" and ledger.start is None and not hasattr(model, "C_"):
         risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
 
@@ -219,11 +220,12 @@ _WHY_NOT_SEPARABLE = {
 
 
 def _why_none(model: Any) -> str:
-    if model.ledger_.rule.spread:
-        return f"none is known for rule={model.rule!r} that could be evaluated on the data"
-    if model.rule != "perceptron" and model.ledger_.weighted:
-        return f"none is known for rule={model.rule!r} with examples of several weights"
-    if model.ledger_.start is not None:
+    ledger: Ledger = model.ledger_
+    if ledger.rule.spread:
+        return f"none is known for rule={ledger.rule.name!r} that could be evaluated on the data"
+    if ledger.rule.name != "perceptron" and ledger.weighted:
+        return f"none is known for rule={ledger.rule.name!r} with examples of several weights"
+    if ledger.start is not None:
         return "it started from other weights than zero"
     return ""
 
@@ -232,28 +234,28 @@ def _speaking(
     model: Any, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, certificate: Any
 ) -> _Geometry:
     """Return the margin, and (name, bound) of the theorems for unit weights."""
-    separator = None
+    separator, rule, bias = None, model.ledger_.rule, model.ledger_.bias
     if certificate is None:
-        separator = best_separator(rows, codes, n_classes, bias=model.fit_intercept)
+        separator = best_separator(rows, codes, n_classes, bias=bias)
         gamma = None if separator is None else separator.gamma
     else:
         gamma = float(certificate.margin[0]) if certificate.verdict == "separable" else None
     joint = n_classes > 2
     R = radius * (sqrt(2.0) if joint else 1.0)
     possible: list[tuple[str, float]] = []
-    if gamma is not None and model.rule == "perceptron":
+    if gamma is not None and rule.name == "perceptron":
         name = "radius–margin bound 2R²/γ², K classes jointly" if joint else "radius–margin bound R²/γ²"
         possible.append((name, perceptron_bound(R, gamma)))
-    elif gamma is not None and model.rule == "margin":
-        possible.append(("margin rule (R²+2β)/γ²", margin_rule_bound(R, gamma, float(model.margin))))
-    elif gamma is not None and model.rule == "pa":
+    elif gamma is not None and rule.name == "margin":
+        possible.append(("margin rule (R²+2β)/γ²", margin_rule_bound(R, gamma, rule.margin)))
+    elif gamma is not None and rule.name == "pa":
         possible.append(("passive-aggressive R²/γ²", passive_aggressive_bound(R, 1.0 / gamma)))
-    elif gamma is not None and model.rule == "pa1":
-        possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, model.ledger_.rule.C)))
-    elif gamma is not None and model.rule == "pa2":
-        possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, model.ledger_.rule.C)))
-    if model.rule == "perceptron" and model.order != "random":
-        v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=model.fit_intercept, separator=separator)
+    elif gamma is not None and rule.name == "pa1":
+        possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, rule.C)))
+    elif gamma is not None and rule.name == "pa2":
+        possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
+    if rule.name == "perceptron" and model._run.order != "random":
+        v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
         told = "one pass" if passes == 1 else f"{passes} passes"
         possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {told}", v.bound))
     return _Geometry(gamma, possible)
@@ -262,23 +264,24 @@ def _speaking(
 def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bound]:
     """Return the bounds on what the run did; one against the rest adds up those of its K problems."""
     ledger: Ledger = model.ledger_
+    rule = ledger.rule.name
     weighted = ledger.correction.size > 0 and np.ptp(ledger.correction) > 0.0
     if ovr:
         best = [min((bound for _, bound in one.possible), default=inf) for one in known]
-        if weighted or model.rule != "perceptron" or inf in best:
+        if weighted or rule != "perceptron" or inf in best:
             return []
         return [Bound("one against the rest: the K bounds together", "mistakes", model.n_mistakes_, sum(best))]
     bounds = known[0].possible
-    if model.rule in ("pa", "pa2"):
+    if rule in ("pa", "pa2"):
         return [Bound(name, "Σℓ²", _squared_losses(model, X), bound) for name, bound in bounds]
-    if model.rule == "pa1":
+    if rule == "pa1":
         return [Bound(name, "errors", model.n_errors_, bound) for name, bound in bounds]
     if weighted:
         made = effective_mistakes(ledger.correction)
         return [
             Bound(f"{name}, weighted", "(Σs)²/Σs²", made, bound) for name, bound in bounds if not name.startswith("Freund")
         ]
-    what = "updates" if model.rule == "margin" else "mistakes"
+    what = "updates" if rule == "margin" else "mistakes"
     return sorted((Bound(name, what, model.n_mistakes_, bound) for name, bound in bounds), key=lambda b: b.possible)
 
 
@@ -286,7 +289,7 @@ def _squared_losses(model: Any, X: Any) -> float:
     """Return Σℓ² of a PA or PA-II run from its ledger: a correction is ℓ/q or ℓ/(q + 1/2C), q = ‖x̃‖², jointly 2‖x̃‖²."""
     ledger: Ledger = model.ledger_
     rows, numbers = ledger.mistaken_rows(X)
-    norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + model.fit_intercept
+    norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + ledger.bias
     correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
-    slack = 0.5 / ledger.rule.C if model.rule == "pa2" else 0.0
+    slack = 0.5 / ledger.rule.C if ledger.rule.name == "pa2" else 0.0
     return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))

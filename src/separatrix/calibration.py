@@ -13,14 +13,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy import optimize, special
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.inputs import read_rows
+from separatrix.inputs import NoneHeldOutError, read_rows
 from separatrix.labels import Codes
 from separatrix.rows import Floats, Ints, Rows
 
@@ -64,7 +63,7 @@ class Calibrated:
 def probabilities(scores: Floats, slope: float, decided: Ints) -> Floats:
     """Return the probabilities of the classes; `decided` stay the most probable where rounding or a tie levels them."""
     with np.errstate(over="ignore"):
-        shares: Floats = softmax(slope * _leads(scores), axis=1)
+        shares: Floats = special.softmax(slope * _leads(scores), axis=1)
     each = np.flatnonzero(np.argmax(shares, axis=1) != decided)
     rivals = np.argmax(shares[each], axis=1)
     level = shares[each, rivals]
@@ -91,10 +90,10 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     scale = float(-leads.mean()) or 1.0
 
     def loss(log_slope: float) -> float:
-        told = log_softmax(np.exp(log_slope) / scale * leads, axis=1)
+        told = special.log_softmax(np.exp(log_slope) / scale * leads, axis=1)
         return -float(weight @ np.sum(targets * told, axis=1)) / n
 
-    best: float = minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
+    best: float = optimize.minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
     return math.exp(best) / scale
 
 
@@ -112,7 +111,14 @@ def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight:
         shown = np.where(fold == k, 0.0, weight if weight.size else 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            twin.fit(rows.source, codes, sample_weight=shown)
+            try:
+                twin.fit(rows.source, codes, sample_weight=shown)
+            except NoneHeldOutError:
+                raise ValueError(
+                    f"calibrate trains on {FOLDS - 1} of {FOLDS} parts of the examples, and there "
+                    f"validation_fraction={learner.validation_fraction} leaves early stopping none to hold out: "
+                    "give more examples, a larger fraction, or X_val and y_val"
+                ) from None
         which = np.flatnonzero(fold == k)
         for begin in range(0, len(which), rows.block):
             part = which[begin : begin + rows.block]

@@ -123,11 +123,12 @@ class Machines:
             rows, codes, weight = (part := problem.taken(which)).rows, part.codes, part.weight
             order, soon, begin, end = NO_ORDER, NO_ORDER, 0, end - begin
         run, outputs = self.template, self.last.K
+        scores = None if outputs == 1 else np.empty(outputs)
         out = columns(BLOCK * outputs)
         for first in range(begin, end, BLOCK):
             _, self.steps = passes.present(
                 *(rows.parts, rows.d, codes, weight, order, soon, first, min(first + BLOCK, end)),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, np.empty(outputs)),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
                 *((run.bias, run.joint, run.ledger.tie, run.rule.code, run.rule.margin), self.Cs),
                 *(int(self.steps), 0, out, tally, NO_FLAGS),
             )

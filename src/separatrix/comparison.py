@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from separatrix.notebook import cells_table
+
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
@@ -125,13 +127,9 @@ class Comparison:
         return f"{self.summary()}\n\n{table}\n" + (f"\n{said}\n" if said else "")
 
     def _repr_html_(self) -> str:
-        def line(tag: str, cells: list[str]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = "".join(line("td", row.cells()) for row in self.rows)
         items = "".join(f"<li>{escape(text)}</li>" for text in [*self.notes, *self._passes()])
         summary = escape(self.summary()).replace("\n", "<br>")
-        return f"<p>{summary}</p><table>{line('th', list(HEADS))}{body}</table><ul>{items}</ul>"
+        return f"<p>{summary}</p>{cells_table(HEADS, [row.cells() for row in self.rows])}<ul>{items}</ul>"
 
     # In words.
 

@@ -134,12 +134,18 @@ class Explanation:
         yield self.table()
         yield Text(self.because())
 
-    def __repr__(self) -> str:
+    def text(self, most: int = SHOWN) -> str:
+        """Return all of it as text, with `most` terms at most."""
         from rich.console import Console
 
         out = io.StringIO()
-        Console(file=out, width=120, color_system=None).print(self)
+        Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
+            self.verdict(), self.table(most), self.because(), sep="\n"
+        )
         return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+
+    def __repr__(self) -> str:
+        return self.text()
 
 
 def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
@@ -224,6 +230,8 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
     """Return the example as one row, and the function that names its columns."""
     names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
+        if isinstance(x, dict):
+            x = {name: value if np.ndim(value) else [value] for name, value in x.items()}
         read = features.transform([x] if isinstance(x, str | bytes) else x)
         if hasattr(features, "names_of"):
             return _checked(Rows(read), estimator), lambda j: " | ".join(features.names_of(j)) or f"column {j}"

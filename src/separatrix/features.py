@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from separatrix.inputs import read_rows
+from separatrix.inputs import names_of, read_rows
 from separatrix.rows import Array, Floats, as_rows
 from separatrix.weights import Weights
 
@@ -43,14 +43,14 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the features."""
         self._validate_params()
-        read_rows(self, X, reset=True).survey(names=self._names())
+        read_rows(self, X, reset=True).survey(names=names_of(self))
         return self
 
     def transform(self, X: Any) -> Any:
         """Return X with the features added; a CSR matrix stays one."""
         check_is_fitted(self)
         rows = read_rows(self, X)
-        rows.survey(names=self._names())
+        rows.survey(names=names_of(self))
         kept = rows.source if rows.source.dtype in (np.float32, np.float64) else rows.source.astype(np.float64)
         before, behind = (
             [self._column(name, kept)[:, None] for name in names] for names in (self._before(), self._behind())
@@ -59,10 +59,6 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return np.hstack([*before, kept, *behind])
         form = sp.csr_array if isinstance(kept, sp.sparray) else sp.csr_matrix
         return sp.hstack([*map(form, before), kept, *map(form, behind)], format="csr", dtype=kept.dtype)
-
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features: those that came in, and those that were added."""

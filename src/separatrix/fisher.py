@@ -7,13 +7,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.inputs import declared_classes, example_weight, read_rows, schema_kept
+from separatrix.classifier import Classifier
+from separatrix.inputs import declared_classes, example_weight, names_of, read_examples, read_rows, schema_kept
 from separatrix.labels import encode, encode_as, labels_of, newcomers, with_newcomer
 from separatrix.moments import Moments, merge
+from separatrix.notebook import number, some
 from separatrix.quotient import Directions, maximise
 from separatrix.rows import Array, Floats, Rows
 from separatrix.weights import Weights
@@ -141,7 +143,7 @@ def _of_the_discriminant(name: str, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier):  # type: ignore[misc]
     """Fisher's linear discriminant: a classifier, and a projection to one dimension less than there are classes.
 
     With μ and Σ the mean and the covariance of a class (Σ the expectation, divided by n), it maximises
@@ -239,20 +241,16 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         """
         self._validate_params()
         with schema_kept(self):
-            y = labels_of(X, y, type(self).__name__)
-            rows = read_rows(self, X, reset=True)
-            classes, codes = encode(y)
-            if len(classes) < 2:
-                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+            rows, y, classes, codes = read_examples(self, X, y)
             self._check_size(rows.d, len(classes))
             weight = example_weight(sample_weight, rows.n)
             moments = [Moments(rows.d) for _ in classes]
             if rows.sparse or not weight.all():
-                rows.survey(names=self._names())
+                rows.survey(names=names_of(self))
             with np.errstate(over="ignore", invalid="ignore"):
                 merge(moments, rows, codes, weight)
             if not all(np.isfinite(m.scatter).all() for m in moments):
-                rows.survey(names=self._names())
+                rows.survey(names=names_of(self))
             discriminant = _Discriminant(classes, moments, self)
             _ = discriminant.weights
         self.classes_: Array = classes
@@ -279,7 +277,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             moments.insert(place, Moments(rows.d))
         self._check_size(rows.d, len(known))
         weight = example_weight(sample_weight, rows.n)
-        rows.survey(names=self._names())
+        rows.survey(names=names_of(self))
         self.classes_ = known
         self._discriminant = _Discriminant(known, moments, self)
         merge(moments, rows, encode_as(known, y), weight)
@@ -294,10 +292,6 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 f"max_bytes ({self.max_bytes / 1e9:,.1f} GB): choose or combine features first, or raise max_bytes"
             )
 
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
-
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
         return hasattr(self, "_discriminant")
@@ -306,36 +300,18 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def _n_features_out(self) -> int:
         return int(self.scalings_.shape[1])
 
-    def _projected(self, X: Any, coef: Floats, intercept: Floats) -> Floats:
-        rows: Rows = read_rows(self, X)
-        if rows.sparse:
-            rows.survey(names=self._names())
-        scores = rows.scores(coef, intercept)
-        if not np.isfinite(scores).all():
-            rows.survey(names=self._names())
-        return scores
+    def _facts(self) -> list[tuple[str, str]]:
+        told = [
+            ("Fisher's quotient", some([number(float(quotient)) for quotient in self.quotients_])),
+            ("examples of each class", some([number(float(count)) for count in self.class_count_])),
+        ]
+        return told + super()._facts()
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""
         check_is_fitted(self)
         unit = self._discriminant.unit
-        return self._projected(X, unit.T, np.zeros(unit.shape[1]))
+        return self._linear_scores(read_rows(self, X), unit.T, np.zeros(unit.shape[1]))
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
-        check_is_fitted(self)
-        scores = self._projected(X, *self._discriminant.weights)
-        return scores if len(self.classes_) > 2 else scores[:, 0]
-
-    def predict(self, X: Any) -> Array:
-        """Return the predicted labels; a score of exactly 0 goes to `classes_[0]`."""
-        scores = self.decision_function(X)
-        winners = np.argmax(scores, axis=1) if len(self.classes_) > 2 else (scores > 0.0).astype(np.int64)
-        labels: Array = self.classes_[winners]
-        return labels
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the classifier takes."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _scores(self, rows: Rows) -> Floats:
+        return self._linear_scores(rows, *self._discriminant.weights)

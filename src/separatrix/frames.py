@@ -77,6 +77,8 @@ def frame_of(X: Any) -> Frame:
     place: Place = _row
     if hasattr(X, "table") and hasattr(X, "origin"):
         X, place = X.table, X.origin.place
+    elif hasattr(X, "X") and hasattr(X, "origin"):
+        raise TypeError("these are rows of numbers, not a table: the batch's own X needs no features made of it")
     table = _table_of(X)
     names = table.schema.names
     if len(set(names)) < len(names):

@@ -96,6 +96,18 @@ def gather(
     return Gathered(blocks, kept, classes, features)
 
 
+def roles_for(name: str, columns: list[str], features: list[str], given: dict[str, str]) -> dict[str, str]:
+    """Return the roles that columns were given, by name or by number from 0, with their names; raise for one not there."""
+    roles = {}
+    for column, role in given.items():
+        if column not in features and column.isdigit() and int(column) < len(columns):
+            column = columns[int(column)]
+        if column not in features:
+            raise DataError(f"{name}: no column is called {column!r}; there are {', '.join(features[:10])}")
+        roles[column] = role
+    return roles
+
+
 def _label_of(validation: Source, source: Source) -> str:
     if source.label is None or validation.schema is None or source.label not in validation.schema.names:
         raise DataError(f"{validation.name}: there is no column {source.label!r}, which is the label of {source.name}")

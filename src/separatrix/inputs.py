@@ -1,4 +1,4 @@
-"""What a learner is given beside X and y: weights, declared classes, held-out examples; each checked, with a clear error."""
+"""What a learner is given: X, y, weights, declared classes, held-out examples; each checked, with a clear error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from separatrix.labels import Codes, encode, plain, with_newcomer
+from separatrix.labels import Codes, encode, labels_of, plain, with_newcomer
 from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.rules import tie_code
 from separatrix.training import Run
@@ -25,6 +25,10 @@ class HeldOut(NamedTuple):
     def examples(self) -> Rows:
         """Return the rows themselves."""
         return self.rows.take(self.which) if self.which.size else self.rows
+
+
+class NoneHeldOutError(ValueError):
+    """A fraction of so few examples that it is none of them."""
 
 
 def example_weight(sample_weight: Any, n: int) -> Floats:
@@ -76,6 +80,22 @@ def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
         name_text_column(X)
         raise
     return Rows(read)
+
+
+def read_examples(estimator: Any, X: Any, y: Any) -> tuple[Rows, Array, Array, Codes]:
+    """Return what a fit begins with: X as rows, the labels, the sorted classes, and the code of each label."""
+    labels = labels_of(X, y, type(estimator).__name__)
+    rows = read_rows(estimator, X, reset=True)
+    classes, codes = encode(labels)
+    if len(classes) < 2:
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+    return rows, labels, classes, codes
+
+
+def names_of(estimator: Any) -> list[str] | None:
+    """Return the names of the features that the fit was given, or None where it was given none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
 
 
 def name_text_column(X: Any) -> None:

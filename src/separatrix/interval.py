@@ -123,8 +123,8 @@ def interval(
         lengths = np.linalg.norm(hull.vectors(few), axis=1)
         return _rounded(hull, w, few[[int(np.argmin(lengths))]], np.ones(1))
     best_w, lower = w, float(leads.min()) / float(np.linalg.norm(w[: hull.width]))
-    best, upper = (np.empty(0, np.int64), np.empty(0)), np.inf
     work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
+    best, upper = (work, np.full(len(work), 1.0 / len(work))), np.inf
     most = max(200, pairs.m)
     for _ in range(100):
         Z = hull.vectors(work)

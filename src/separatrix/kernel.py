@@ -16,12 +16,12 @@ from separatrix.classifier import ErrorDrivenClassifier
 from separatrix.dual import DualRun, train
 from separatrix.dualledger import NOT_KEPT, Dropped, DualLedger
 from separatrix.gram import Kernel, variance
-from separatrix.inputs import HeldOut, read_rows, schema_kept
-from separatrix.labels import Codes, encode, labels_of
+from separatrix.inputs import HeldOut, names_of, schema_kept
+from separatrix.labels import Codes
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
 from separatrix.projectron import ProjectedRun
-from separatrix.rows import Array, Floats, Ints, Rows, frozen
+from separatrix.rows import Array, Floats, Ints, Rows
 from separatrix.rules import TIES, tie_code
 from separatrix.training import Cycle, Outcome, Problem
 from separatrix.voters import ON_THE_WAY, PREDICTIONS, Voters
@@ -39,8 +39,9 @@ class KernelPerceptron(ErrorDrivenClassifier):
         and training rows), or a function of two matrices that returns k for all pairs of their rows.
     degree, gamma, coef0 : of the kernel; gamma "scale" is 1/(n_features · variance of X), "auto" is 1/n_features.
     predict_with : "last" weights; "averaged" over the examples presented; "voted" by all weights, each with its survival
-        count, a score of 0 abstaining; "random": for each row one of them, drawn by survival count. All four follow from one
-        training: `set_params(predict_with=…)` needs no new fit.
+        count, a score of 0 abstaining; "random": for each row one of them, drawn by survival count. `decision_function` is
+        voted the share of the votes, from −1 to 1 for two classes, and at random the score by the weights drawn. All four
+        follow from one training: `set_params(predict_with=…)` needs no new fit.
     budget : the examples stored at most. Where the store is full, a mistake corrects by its projection onto what is stored
         (the Projectron of Orabona, Keshet and Caputo 2008); `dropped_` says what that lost.
     cache_mb : memory for products with examples mistaken before, in megabytes; changes the speed and nothing else.
@@ -153,17 +154,7 @@ class KernelPerceptron(ErrorDrivenClassifier):
         """
         self._validate_params()
         with schema_kept(self):
-            y = labels_of(X, y, type(self).__name__)
-            rows = read_rows(self, X, reset=True)
-            classes, codes = encode(y)
-            if len(classes) < 2:
-                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
-            weight = self._weight(sample_weight, y, classes)
-            held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
-            if held_out is not None and held_out.rows is rows:
-                weight = np.ones(rows.n) if not weight.size else weight
-                weight[held_out.which] = 0.0
-            problem = Problem(rows, frozen(codes), frozen(weight))
+            y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
             run = self._new_run(problem, classes)
             outcome = self._train(run, held_out)
         self._publish(run, outcome.mistakes_per_pass)
@@ -178,7 +169,7 @@ class KernelPerceptron(ErrorDrivenClassifier):
 
     def _new_run(self, problem: Problem, classes: Array) -> DualRun | ProjectedRun:
         rows, seed = problem.rows, self._seed()
-        radius_squared = rows.survey(names=self._names())
+        radius_squared = rows.survey(names=names_of(self))
         if self.kernel == "precomputed" and rows.n != rows.d:
             raise ValueError(f"a precomputed kernel of the training rows must be square, but X has shape {(rows.n, rows.d)}")
         if self.budget is not None and self.predict_with in ON_THE_WAY and not self.record:
@@ -249,6 +240,13 @@ class KernelPerceptron(ErrorDrivenClassifier):
         then.converged_ = self.converged_ and step == self.ledger_.steps
         return then
 
+    def _mistaken(self) -> tuple[Array, Array] | None:
+        """Return the stored examples, and which of them each mistake was made on; under a budget not all are stored."""
+        rows = self._voters.rows
+        if rows is None or rows.sparse or self.budget is not None:
+            return None
+        return rows.source, np.searchsorted(self.support_, self.ledger_.example)
+
     # Output.
 
     @property
@@ -283,29 +281,13 @@ class KernelPerceptron(ErrorDrivenClassifier):
             raise AttributeError(f"this {type(self).__name__} has no {name} before it is fitted")
         return self
 
-    def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self)
+    def _scores(self, rows: Rows) -> Floats:
         self._validate_params()
-        rows = read_rows(self, X)
-        rows.survey(names=self._names())
+        rows.survey(names=names_of(self))
         scores = self._voters.scores(rows, self.predict_with, self._draw)
         if not np.isfinite(scores).all():
             raise ValueError("the scores outgrew float64: scale the features of X as those of the training rows were")
         return scores
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more.
-
-        Voted, it is the share of the votes, from −1 to 1 for two classes; at random, the score by the weights drawn.
-        """
-        scores = self._scores(X)
-        return scores if len(self.classes_) > 2 else scores[:, 0]
-
-    def predict(self, X: Any) -> Array:
-        """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
-        scores = self._scores(X)
-        labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
-        return labels
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what the classifier takes."""

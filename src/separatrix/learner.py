@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from separatrix.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.classifier import ErrorDrivenClassifier
-from separatrix.inputs import HeldOut, read_rows, schema_kept
-from separatrix.labels import Codes, encode, labels_of
+from separatrix.inputs import HeldOut, names_of, schema_kept
+from separatrix.labels import Codes
 from separatrix.ledger import Ledger
 from separatrix.orders import ORDERS
 from separatrix.progress import passes_bar
-from separatrix.rows import NO_WEIGHT, Array, Floats, Rows, frozen
+from separatrix.rows import NO_WEIGHT, Array, Floats, Rows
 from separatrix.rules import RULES, TIES, WITH_C, Rule
 from separatrix.training import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.weights import Weights, n_outputs
@@ -98,31 +98,28 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
         Parameters
         ----------
-        X : array, CSR matrix or data frame of shape (n_examples, n_features)
+        X : array, CSR matrix or data frame of shape (n_examples, n_features); one of Dask is trained on where it lies, in
+            shards (docs/scaling.md)
         y : labels
         sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
         self._validate_params()
+        if hasattr(X, "__dask_graph__"):
+            from separatrix.cluster.fitting import fit_here
+
+            fit_here(self, X, y, sample_weight, X_val, y_val)
+            return self
         with schema_kept(self):
-            y = labels_of(X, y, type(self).__name__)
-            rows = read_rows(self, X, reset=True)
-            classes, codes = encode(y)
-            if len(classes) < 2:
-                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
-            weight = self._weight(sample_weight, y, classes)
-            held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
-            if held_out is not None and held_out.rows is rows:
-                weight = np.ones(rows.n) if not weight.size else weight
-                weight[held_out.which] = 0.0
-            problem = Problem(rows, frozen(codes), frozen(weight))
-            radius_squared = rows.survey(problem.weight, self._names())
+            y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
+            rows = problem.rows
+            radius_squared = rows.survey(problem.weight, names_of(self))
             start, seed = self._start(classes, rows.d) if self.warm_start else None, self._seed()
             choice = self._choose(classes, problem, held_out, start, seed) if self.C == "auto" else None
             run = self._new_run(classes, rows.d, self.C if choice is None else choice.C, start)
             run.radius_squared = radius_squared
-            run.left_out, run.seed = np.flatnonzero(problem.weight == 0.0), seed
+            run.left_out, run.order, run.seed = np.flatnonzero(problem.weight == 0.0), self.order, seed
             run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
             outcome = self._train(run, problem, held_out)
             slope = None if self.calibrate is None else self._slope(run, problem, held_out, sample_weight, y)
@@ -168,7 +165,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             return train(
                 run,
                 problem,
-                order=self.order,
+                order=run.order,
                 seed=run.seed,
                 max_iter=self.max_iter,
                 average_from=getattr(self, "average_from", 1),
@@ -267,12 +264,16 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
     def _check_unchanged(self, run: Run) -> None:
         """Raise where a parameter that the weights depend on was changed since the run began."""
+        for name, value in self._begun(run).items():
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
+
+    def _begun(self, run: Run) -> dict[str, Any]:
+        """Return the parameters that the weights depend on, as they were when the run began."""
         begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class, **run.rule._asdict()}
         begun["rule"] = begun.pop("name")
         begun["C"] = self.C if self.C == "auto" and hasattr(self, "C_") else begun["C"]
-        for name, value in begun.items():
-            if getattr(self, name) != value:
-                raise ValueError(f"{name} was {value!r} when learning began and cannot change on the way: fit anew")
+        return begun
 
     def _publish(self, run: Run, per_pass: list[int]) -> None:
         self._run, run.per_pass = run, per_pass
@@ -302,25 +303,17 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         return self._run.weights().intercept
 
     def _scores(self, rows: Rows) -> Floats:
-        if rows.sparse:
-            rows.survey(names=self._names())
-        scores = rows.scores(*self._run.weights())
-        if not np.isfinite(scores).all():
-            rows.survey(names=self._names())
-        return scores
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
-        check_is_fitted(self)
-        scores = self._scores(read_rows(self, X))
-        return scores if len(self.classes_) > 2 else scores[:, 0]
+        return self._linear_scores(rows, *self._run.weights())
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
-        check_is_fitted(self)
-        scores = self._scores(read_rows(self, X))
-        labels: Array = self.classes_[self._decide(scores, len(self.classes_))]
-        return labels
+        if hasattr(X, "__dask_graph__"):
+            from separatrix.cluster.predicting import predict
+
+            check_is_fitted(self)
+            found: Array = predict(self, X)
+            return found
+        return super().predict(X)
 
     def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
         """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""

@@ -273,6 +273,7 @@ class Ledger:
     def _check_whole(self) -> None:
         if self.absent:
             why = "the model was saved without them" if self.limit is None else f"there were more than {self.limit:,}"
+            why = "training on shards only counts them" if self.limit == 0 else why
             raise ValueError(f"{self.absent:,} mistakes of the ledger were not kept ({why}): nothing can be replayed")
 
     def _replay(self, k: int, X: Any, scale: Floats, start: Weights | None = None) -> Weights:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from separatrix.inputs import HeldOut
+from separatrix.inputs import HeldOut, names_of
 from separatrix.learner import LinearLearner
 from separatrix.ledger import NEVER
 from separatrix.online import OnlineLearner
@@ -168,7 +168,7 @@ class VotedPerceptron(OnlineLearner):
         return lambda: ballot.count(problem.rows, run.ledger.example)
 
     def _scores(self, rows: Rows) -> Floats:
-        rows.survey(names=self._names())
+        rows.survey(names=names_of(self))
         ballot = Ballot(self.ledger_, self._run.joint, rows)
         return ballot.count(*self.ledger_.mistaken_rows())
 
@@ -209,8 +209,8 @@ class PassiveAggressive(OnlineLearner):
 
     On each example whose margin is under 1, as much of it is added as brings the margin to 1, but no more than C
     (`loss="hinge"`, PA-I), or less the larger the step (`loss="squared_hinge"`, PA-II). The other learners do the same with
-    `rule="pa1"` and `rule="pa2"`; `AveragedPerceptron(rule="pa1")` is what we recommend. docs/migrating.md lists the
-    differences from scikit-learn.
+    `rule="pa1"` and `rule="pa2"`; `AveragedPerceptron(rule="pa1")` is what we recommend.
+    docs/coming-from/scikit-learn.md lists the differences from scikit-learn.
 
     Parameters
     ----------
@@ -302,6 +302,11 @@ class PassiveAggressive(OnlineLearner):
     def average_from(self) -> int:
         """The pass at which the average begins; never, where it is told by the example."""
         return 1 if self.average is True else NEVER
+
+    def _begun(self, run: Run) -> dict[str, Any]:
+        begun = super()._begun(run)
+        rule = begun.pop("rule")
+        return begun | {"loss": "hinge" if rule == "pa1" else "squared_hinge"}
 
     def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
         run = super()._new_run(classes, d, C, start)

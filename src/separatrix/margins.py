@@ -7,15 +7,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from separatrix.classifier import Classifier
 from separatrix.hardmargin import Inseparable, solve_hard
-from separatrix.inputs import example_weight, read_rows, schema_kept
-from separatrix.labels import Codes, encode, labels_of, plain
+from separatrix.inputs import example_weight, names_of, read_examples, schema_kept
+from separatrix.labels import Codes, encode, plain
+from separatrix.notebook import number
 from separatrix.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.softmargin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 from separatrix.weights import Weights
@@ -69,7 +70,7 @@ def _sides(y: Any) -> Floats:
     return np.where(codes == 1, 1.0, -1.0)
 
 
-class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MaxMarginClassifier(Classifier):
     """The separator of largest margin, hard or soft, with the proof of how close to it the weights are (L2 10, L4 9).
 
     Minimises ½‖w‖² + C·Σ max(0, 1 − y(⟨w,x⟩ + b)); for K > 2 classes jointly ½‖W‖² + C·Σ max(0, 1 − lead of the true class).
@@ -148,12 +149,8 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._validate_params()
         with schema_kept(self):
-            y = labels_of(X, y, type(self).__name__)
-            rows = read_rows(self, X, reset=True)
-            self.classes_, codes = encode(y)
-            if len(self.classes_) < 2:
-                raise ValueError(f"a boundary needs two classes, but y has only 1 class: {self.classes_.tolist()}")
-            rows.survey(names=self._names())
+            rows, y, self.classes_, codes = read_examples(self, X, y)
+            rows.survey(names=names_of(self))
             cost = self._costs(sample_weight, y, codes)
             which = np.flatnonzero(cost)
             if not which.size:
@@ -222,27 +219,10 @@ class MaxMarginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         squared = float(np.sum(weights.coef**2))
         return float(np.sqrt(squared + float(np.sum(weights.intercept**2)) * (self.fit_intercept == "augmented")))
 
-    def _names(self) -> list[str] | None:
-        names = getattr(self, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+    def _facts(self) -> list[tuple[str, str]]:
+        margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
+        held = f"{len(self.support_):,} examples"
+        return [("margin", margins), ("held by", held), ("duality gap", number(self.dual_gap_)), *super()._facts()]
 
-    def decision_function(self, X: Any) -> Floats:
-        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
-        check_is_fitted(self)
-        rows = read_rows(self, X)
-        rows.survey(names=self._names())
-        scores = rows.scores(self.coef_, self.intercept_)
-        return scores if len(self.classes_) > 2 else scores[:, 0]
-
-    def predict(self, X: Any) -> Array:
-        """Return the predicted labels; a score of exactly 0 goes to `classes_[0]`."""
-        scores = self.decision_function(X)
-        winners = np.argmax(scores, axis=1) if len(self.classes_) > 2 else (scores > 0.0).astype(np.int64)
-        labels: Array = self.classes_[winners]
-        return labels
-
-    def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what the classifier takes."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def _scores(self, rows: Rows) -> Floats:
+        return self._linear_scores(rows, self.coef_, self.intercept_)

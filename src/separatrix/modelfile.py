@@ -7,10 +7,13 @@ file is whole does not make it honest: whatever is read is checked before it is 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
+import platform
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -258,11 +261,37 @@ def _check_hashed(state: Any, d: int) -> None:
         _check_hashed(part, d)
 
 
+def _writer(process: int | str) -> str:
+    """Who writes a file: the machine and the process."""
+    return f"{platform.node()[:40].replace('.', '-')}-{process}"
+
+
+def _clear_left_behind(path: Path) -> None:
+    """Remove what writers of this file that were killed have left beside it."""
+    for left in path.parent.glob(f".{glob.escape(path.name[:160])}.{glob.escape(_writer(''))}*.part"):
+        process = left.name.split(".")[-3].rpartition("-")[2]
+        if process.isdigit() and not _runs(int(process)):
+            left.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    if sys.platform == "win32":  # where asking is killing
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a new file beside `path`, which takes its place at the end, or is gone if anything failed."""
     path = Path(os.path.realpath(path))
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    _clear_left_behind(path)
+    temporary = path.with_name(f".{path.name[:160]}.{_writer(os.getpid())}.{secrets.token_hex(4)}.part")
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         rights = temporary.stat().st_mode

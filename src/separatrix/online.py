@@ -8,7 +8,7 @@ import numpy as np
 
 from separatrix.calibration import takes_streams
 from separatrix.choice import grid_for
-from separatrix.inputs import check_newcomers, declared_classes, read_rows
+from separatrix.inputs import check_newcomers, declared_classes, names_of, read_rows
 from separatrix.labels import encode_as, labels_of, newcomers
 from separatrix.learner import LinearLearner
 from separatrix.orders import Visits
@@ -37,7 +37,7 @@ class OnlineLearner(LinearLearner):
         y = labels_of(X, y, type(self).__name__)
         rows = read_rows(self, X, reset=first)
         weight = frozen(self._weight(sample_weight, y))
-        radius_squared = rows.survey(weight, self._names())
+        radius_squared = rows.survey(weight, names_of(self))
         declared = None if classes is None else declared_classes(classes)
         runs = self._begin(rows, y[:1].copy() if declared is None else declared) if first else self._side_by_side()
         strangers = newcomers(runs[0].classes, y)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from separatrix.growing import Column
 from separatrix.ledger import Cut, Ledger
+from separatrix.orders import ORDERS
 from separatrix.packing import MOST, ModelFileError, Parcel, flag, number, whole, word
 from separatrix.rows import Rows, Store
 from separatrix.rules import RULES, TIES, Rule
@@ -42,11 +43,12 @@ def pack_run(run: Run, parcel: Parcel, at: str, ledger: bool) -> State:
     parcel.put(f"{at}.per_pass", np.array(run.per_pass, dtype=np.int64))
     parcel.put(f"{at}.left_out", run.left_out)
     return {
-        **{name: getattr(run, name) for name in ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "seed")},
+        **{name: getattr(run, name) for name in ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "order")},
+        "seed": run.seed,
         **{name: bool(getattr(run, name)) for name in ("bias", "average", "keeps_rows")},
         "radius_squared": float(run.radius_squared),
         "rule": {name: value if name == "name" else float(value) for name, value in run.rule._asdict().items()},
-        "ledger": _pack_ledger(run.ledger, parcel, f"{at}.ledger", ledger),
+        "ledger": pack_ledger(run.ledger, parcel, f"{at}.ledger", ledger),
     }
 
 
@@ -84,11 +86,12 @@ def unpack_run(classes: Any, d: int, state: State, parcel: Parcel, at: str) -> R
     run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
     run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
     run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
-    run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
+    run.streaming, run.order = flag(state, "streaming"), word(state, "order", ORDERS)
+    run.seed = whole(state, "seed", 0, 1 << 128)
     run.radius_squared = number(state, "radius_squared")
     if run.radius_squared < 0.0:
         raise ModelFileError("radius_squared is negative")
-    _unpack_ledger(run.ledger, state["ledger"], parcel, f"{at}.ledger")
+    unpack_ledger(run.ledger, state["ledger"], parcel, f"{at}.ledger")
     run.used = used
     return run
 
@@ -96,14 +99,15 @@ def unpack_run(classes: Any, d: int, state: State, parcel: Parcel, at: str) -> R
 _COLUMNS = ("step", "example", "up", "down", "correction", "shrink", "score", "row")
 
 
-def _pack_ledger(ledger: Ledger, parcel: Parcel, at: str, kept: bool) -> State:
+def pack_ledger(ledger: Ledger, parcel: Parcel, at: str, kept: bool) -> State:
+    """Put in a ledger, with its mistakes or without."""
     columns = {name: getattr(ledger, f"_{name}").values for name in _COLUMNS}
     stored = "none"
     if kept:
         for name, column in columns.items():
             parcel.put(f"{at}.{name}", column)
         if ledger.stored is not None:
-            stored = _pack_rows(ledger.stored.rows(), parcel, f"{at}.rows")
+            stored = pack_rows(ledger.stored.rows(), parcel, f"{at}.rows")
     if ledger.start is not None:
         pack_weights(ledger.start, parcel, f"{at}.start")
     parcel.put(f"{at}.pass_starts", np.array(ledger.pass_starts, dtype=np.int64).reshape(-1, 2))
@@ -119,7 +123,8 @@ def _pack_ledger(ledger: Ledger, parcel: Parcel, at: str, kept: bool) -> State:
     }
 
 
-def _unpack_ledger(ledger: Ledger, state: State, parcel: Parcel, at: str) -> None:
+def unpack_ledger(ledger: Ledger, state: State, parcel: Parcel, at: str) -> None:
+    """Take out what a ledger holds."""
     ledger.weighted, ledger.grown = flag(state, "weighted"), flag(state, "grown")
     ledger.steps = whole(state, "steps")
     ledger.average_after = whole(state, "average_after", -1)
@@ -158,14 +163,15 @@ def _unpack_columns(ledger: Ledger, stored: str, parcel: Parcel, at: str) -> Non
         column.fill(values)
     if stored == "none":
         return
-    rows = _unpack_rows(stored, parcel, f"{at}.rows", ledger.n_features)
+    rows = unpack_rows(stored, parcel, f"{at}.rows", ledger.n_features)
     if m and int(found["row"].max()) >= rows.n:
         raise ModelFileError(f"{at}.row names rows that are not there")
     ledger.stored = Store(ledger.n_features)
     ledger.stored.add(rows)
 
 
-def _pack_rows(rows: Rows, parcel: Parcel, at: str) -> str:
+def pack_rows(rows: Rows, parcel: Parcel, at: str) -> str:
+    """Put in rows, and return which of the two forms they have."""
     if not rows.sparse:
         parcel.put(f"{at}.dense", rows.source)
         return "dense"
@@ -175,7 +181,8 @@ def _pack_rows(rows: Rows, parcel: Parcel, at: str) -> str:
     return "csr"
 
 
-def _unpack_rows(kind: str, parcel: Parcel, at: str, d: int) -> Rows:
+def unpack_rows(kind: str, parcel: Parcel, at: str, d: int) -> Rows:
+    """Take out rows of d features."""
     if kind == "dense":
         return Rows(parcel.take(f"{at}.dense", "f4 f8", (-1, d)))
     data = parcel.take(f"{at}.data", "f4 f8", (-1,))

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from separatrix.notebook import facts_table
+
 Certificate = Any
 """A `separatrix.Certificate`, which imports this file."""
 
@@ -103,7 +105,28 @@ def _separation(certificate: Certificate) -> list[str]:
 
 
 def as_html(certificate: Certificate) -> str:
-    """Return the statement as a small HTML block."""
-    first, *rest = [escape(line) for line in lines(certificate)]
-    items = "".join(f"<li>{line}</li>" for line in rest)
-    return f"<div><strong>{first}</strong><ul>{items}</ul></div>"
+    """Return the statement as a small HTML table."""
+    return f"<div><strong>{escape(lines(certificate)[0])}</strong>{facts_table(_facts(certificate))}</div>"
+
+
+def _facts(certificate: Certificate) -> list[tuple[str, str]]:
+    """Return the numbers of the statement, each with its name."""
+    proof, facts = certificate.proof, []
+    if certificate.separator is not None and proof.n_classes == 2 and proof.verdict != "inseparable":
+        w, b = certificate.separator
+        facts.append(("w", _vector(list(w))))
+        facts += [("b", _number(float(b)))] if proof.bias else []
+    for name, interval in (("margin γ", certificate.margin), ("geometric margin", certificate.geometric_margin)):
+        if interval is not None:
+            facts.append((name, " to ".join(dict.fromkeys(_number(end) for end in interval))))
+    if proof.verdict != "undecided":
+        facts.append(("radius R", _number(certificate.radius)))
+    if certificate.mistake_bound is not None:
+        facts.append(("mistakes at most", f"{certificate.mistake_bound:,}"))
+    if certificate.ties is not None:
+        facts.append(("every example is right", f"under tie={certificate.ties!r}"))
+    if certificate.witness is not None:
+        facts.append(("witness", f"{_rows(certificate)}: they add up to exactly 0"))
+    if proof.verdict == "undecided":
+        return [("why", lines(certificate)[1])]
+    return [*facts, ("logistic regression", _separation(certificate)[0])]

@@ -9,12 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from separatrix.dualledger import DualLedger
 from separatrix.fisher import _Discriminant
+from separatrix.gram import KINDS, Kernel
 from separatrix.moments import Moments
 from separatrix.packing import MOST, ModelFileError, Parcel, flag, number, whole, word
 from separatrix.quotient import Directions
-from separatrix.runs import State, pack_run, pack_weights, unpack_run, unpack_weights
+from separatrix.runs import (
+    State,
+    pack_ledger,
+    pack_rows,
+    pack_run,
+    pack_weights,
+    unpack_ledger,
+    unpack_rows,
+    unpack_run,
+    unpack_weights,
+)
 from separatrix.training import Cycle
+from separatrix.voters import Voters
 from separatrix.weights import Weights, n_outputs
 
 
@@ -77,6 +90,16 @@ def _unpack_schema(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
     return model
 
 
+def _pack_end(model: Any) -> State:
+    """How training ended."""
+    return {"converged": bool(model.converged_), "cycle": None if model.cycle_ is None else [*model.cycle_]}
+
+
+def _unpack_end(model: Any, state: State) -> None:
+    model.converged_ = flag(state, "converged")
+    model.cycle_ = None if state["cycle"] is None else Cycle(*(whole(state["cycle"], i) for i in (0, 1)))  # type: ignore[arg-type]
+
+
 # The linear learners: a run, or one for each C still tried, and its ledger.
 
 _NUMBERS = ("slope_", "C_", "pocket_mistakes_")
@@ -89,12 +112,15 @@ def pack_learner(model: Any, parcel: Parcel, at: str, ledger: bool) -> State:
     runs = getattr(model, "_runs", [])
     runs = runs if any(run is model._run for run in runs) else [model._run]
     state = _pack_schema(model, parcel, at)
-    state["converged"], state["cycle"] = bool(model.converged_), None if model.cycle_ is None else [*model.cycle_]
+    state |= _pack_end(model)
     state["numbers"] = {name: float(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
     if hasattr(model, "C_scores_"):
         parcel.put(f"{at}.C_scores", np.array([*model.C_scores_.items()], dtype=np.float64).reshape(-1, 2))
     if hasattr(model, "validation_scores_"):
         parcel.put(f"{at}.validation_scores", np.array(model.validation_scores_, dtype=np.float64))
+    if hasattr(model, "shard_mistakes_"):
+        parcel.put(f"{at}.shard_mistakes", model.shard_mistakes_)
+        state["mix"] = model.mix_
     state["chosen"] = next(i for i, run in enumerate(runs) if run is model._run)
     state["runs"] = [pack_run(run, parcel, f"{at}.run{i}", ledger) for i, run in enumerate(runs)]
     return state
@@ -111,8 +137,7 @@ def unpack_learner(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
     if model._stores_rows and (run.ledger.stored is None or run.ledger.absent):
         raise ModelFileError("the mistakes that it predicts with are missing")
     model._publish(run, run.per_pass)
-    model.converged_ = flag(state, "converged")
-    model.cycle_ = None if state["cycle"] is None else Cycle(*(whole(state["cycle"], i) for i in (0, 1)))  # type: ignore[arg-type]
+    _unpack_end(model, state)
     for name in _NUMBERS:
         if name in state["numbers"]:
             setattr(model, name, number(state["numbers"], name))
@@ -120,6 +145,9 @@ def unpack_learner(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
         model.C_scores_ = dict(parcel.take(f"{at}.C_scores", "f8", (-1, 2)).tolist())
     if f"{at}.validation_scores" in parcel.arrays:
         model.validation_scores_ = parcel.take(f"{at}.validation_scores", "f8", (-1,)).tolist()
+    if f"{at}.shard_mistakes" in parcel.arrays:
+        model.shard_mistakes_ = parcel.take(f"{at}.shard_mistakes", "i8", (-1, -1), low=0, high=MOST)
+        model.mix_ = word(state, "mix", ("uniform", "mistakes"))
     return model
 
 
@@ -199,9 +227,110 @@ def unpack_fisher(kind: type[Any], state: State, parcel: Parcel, at: str) -> Any
     return model
 
 
+# The kernel perceptron: its mistakes, and the rows of the examples on which they were made.
+
+_ENDS = ("mistakes_per_pass_", "validation_scores_")
+
+
+def pack_kernel(model: Any, parcel: Parcel, at: str, ledger: bool) -> State:
+    """Put in a kernel perceptron."""
+    if not ledger:
+        raise ModelFileError("a KernelPerceptron predicts with its mistakes: the ledger cannot be left out")
+    told: DualLedger = model.ledger_
+    kernel, voters = told.kernel, model._voters
+    if kernel.function is not None:
+        raise ModelFileError(
+            "a kernel of your own is a function, which a model file cannot keep: name one, or precompute it"
+        )
+    state = _pack_schema(model, parcel, at)
+    for name in _ENDS:
+        if hasattr(model, name):
+            parcel.put(f"{at}.{name}", np.array(getattr(model, name)))
+    parcel.put(f"{at}.basis", np.array(told.basis, np.int64))
+    parcel.put(f"{at}.lost", told._lost.values[: len(told)])
+    if told._combinations is not None:
+        kept = told._combinations[: len(told)]
+        parcel.put(f"{at}.combinations", np.concatenate([np.empty(0), *kept]))
+        parcel.put(f"{at}.lengths", np.array([len(one) for one in kept], np.int64))
+    if voters._coefficients is not None:
+        parcel.put(f"{at}.coefficients", np.array(voters._coefficients))
+    _, gamma, constant, degree, bias = kernel.form
+    return (
+        state
+        | _pack_end(model)
+        | {
+            "kernel": "precomputed"
+            if kernel.precomputed
+            else next(k for k, code in KINDS.items() if code == kernel.form[0]),
+            "gamma": gamma,
+            "constant": constant,
+            "degree": degree,
+            "double": bool(kernel.double),
+            "bias": bool(bias),
+            "n": int(told.n_features),
+            "tie": int(told.tie),
+            "joint": bool(model._joint),
+            "budget": told.budget,
+            "seed": int(model._draw),
+            "seen": int(model.n_seen_),
+            "rows": "none" if voters.rows is None else pack_rows(voters.rows, parcel, f"{at}.rows"),
+            "ledger": pack_ledger(told, parcel, f"{at}.ledger", True),
+        }
+    )
+
+
+def unpack_kernel(kind: type[Any], state: State, parcel: Parcel, at: str) -> Any:
+    """Take out a kernel perceptron."""
+    model = _unpack_schema(kind, state, parcel, at)
+    numbers = (number(state, "gamma"), number(state, "constant"), whole(state, "degree", 0, 1 << 20), flag(state, "bias"))
+    kernel = Kernel(word(state, "kernel", (*KINDS, "precomputed")), *numbers)
+    kernel.double = flag(state, "double")
+    budget = None if state["budget"] is None else whole(state, "budget", 1)
+    scored, n = flag(state["ledger"], "scored"), whole(state, "n", 1)
+    told = DualLedger(model.classes_, n, kernel, tie=whole(state, "tie", 0, 2), scored=scored, budget=budget)
+    unpack_ledger(told, state["ledger"], parcel, f"{at}.ledger")
+    if told.absent or (len(told) and int(told.example.max()) >= n):
+        raise ModelFileError("its mistakes are missing, or on examples that there are not")
+    _unpack_budget(told, parcel, at)
+    coefficients = None
+    if not told.recorded:
+        shape = (2, told.n_outputs, len(told.basis))
+        coefficients = tuple(parcel.take(f"{at}.coefficients", "f8", shape))
+    support = np.unique(told.example).astype(np.int64) if budget is None else np.array(told.basis, np.int64)
+    rows = None
+    if not kernel.precomputed:
+        rows = unpack_rows(word(state, "rows", ("dense", "csr")), parcel, f"{at}.rows", model.n_features_in_)
+        if rows.n != len(support):
+            raise ModelFileError(f"{rows.n} rows for {len(support)} examples")
+    elif len(support) and int(support.max()) >= model.n_features_in_:
+        raise ModelFileError("it needs kernel values that there are not")
+    model._joint, model._draw = flag(state, "joint"), whole(state, "seed", 0, 1 << 128)
+    model._voters = Voters(told, model._joint, rows, support, coefficients)
+    model.ledger_, model.gamma_, model.n_seen_ = told, kernel.form[1], whole(state, "seen")
+    model.mistakes_per_pass_ = parcel.take(f"{at}.mistakes_per_pass_", "i8", (-1,), low=0, high=MOST).tolist()
+    model.n_mistakes_, model.n_iter_ = sum(model.mistakes_per_pass_), len(model.mistakes_per_pass_)
+    _unpack_end(model, state)
+    if f"{at}.validation_scores_" in parcel.arrays:
+        model.validation_scores_ = parcel.take(f"{at}.validation_scores_", "f8", (-1,)).tolist()
+    return model
+
+
+def _unpack_budget(told: DualLedger, parcel: Parcel, at: str) -> None:
+    """Take out what a budget stored, and of each mistake what it lost."""
+    told.basis = parcel.take(f"{at}.basis", "i8", (-1,), low=0, high=told.n_features - 1).tolist()
+    if len(told.basis) > (told.budget or 0) or len(set(told.basis)) < len(told.basis):
+        raise ModelFileError("more is stored than the budget allows, or twice")
+    told._lost.fill(parcel.take(f"{at}.lost", "f8", (len(told) if told.budget else 0,)))
+    if told._combinations is not None:
+        lengths = parcel.take(f"{at}.lengths", "i8", (len(told) if told.budget else 0,), low=0, high=len(told.basis))
+        flat = parcel.take(f"{at}.combinations", "f8", (int(lengths.sum()),))
+        told._combinations = np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
 _LEARNERS = ("Perceptron", "AveragedPerceptron", "VotedPerceptron", "PocketPerceptron", "PassiveAggressive")
 CLASSIFIERS = {
     **{name: Kind("linear", pack_learner, unpack_learner) for name in _LEARNERS},
+    "KernelPerceptron": Kind("kernel", pack_kernel, unpack_kernel),
     "FisherDiscriminant": Kind("fisher", pack_fisher, unpack_fisher),
     "MaxMarginClassifier": Kind("margins", pack_margin, unpack_margin),
 }

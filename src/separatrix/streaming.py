@@ -104,7 +104,7 @@ def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Bloc
             out = HeldOut(examples.rows, NO_ORDER, examples.codes)
         C, told = learner._choose(classes, weighted(learner, classes, blocks.read(0), blocks), out, None, seed)
     run = learner._new_run(classes, blocks.d, C)
-    run.seed = seed
+    run.order, run.seed = learner.order, seed
     run.ledger.limit = LEDGER_BYTES // 32
     run.ledger.weighted = learner.class_weight is not None
     return State(run, seed, C_scores=told)

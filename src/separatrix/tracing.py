@@ -13,6 +13,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from sklearn.base import clone
 
 from separatrix.labels import encode_as, plain
 from separatrix.learner import LinearLearner
+from separatrix.notebook import MOST_POINTS, beside, cells_table, picture
 from separatrix.orders import visits
 from separatrix.rows import Ints, Rows, as_rows
 from separatrix.separators import Separator, best_separator, flattened
@@ -78,7 +80,7 @@ class Trace:
     @property
     def proof_applies(self) -> bool:
         """Whether the proof speaks of this run: the perceptron rule, started from zero."""
-        return self.model.rule == "perceptron" and self.model.ledger_.start is None
+        return self.model.ledger_.rule.name == "perceptron" and self.model.ledger_.start is None
 
     @property
     def holds(self) -> bool | None:
@@ -103,7 +105,7 @@ class Trace:
                 "classes": model.classes_.tolist(),
                 "radius": model.radius_,
                 "gamma": self.gamma,
-                "separator": None if self.separator is None else _as_list(self.separator.weights, model.fit_intercept),
+                "separator": None if self.separator is None else _as_list(self.separator.weights, model.ledger_.bias),
                 "bound": self.bound,
                 "converged": model.converged_,
                 "cycle": None if model.cycle_ is None else model.cycle_._asdict(),
@@ -131,17 +133,23 @@ class Trace:
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n" + self.explanation() + "\n"
 
     def _repr_html_(self) -> str:
-        from html import escape
+        said = escape(self.explanation()).replace("\n", "<br>")
+        return cells_table(self._heads(), self._cells(SHOWN)) + beside(f"<p>{said}</p>", self._picture())
 
-        def line(tag: str, cells: list[str]) -> str:
-            return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = "".join(line("td", row) for row in self._cells(SHOWN))
-        return f"<table>{line('th', self._heads())}{body}</table><p>{escape(self.explanation())}</p>"
+    def _picture(self) -> str:
+        """Return the examples and the areas of the last weights, where there are two features and not too many examples."""
+        X, labels = self.examples.source, {row["example"]: row["label"] for row in self.rows}
+        if self.examples.sparse or self.examples.d != 2 or not 0 < len(labels) <= MOST_POINTS:
+            return ""
+        model, shown = self.model, sorted(labels)
+        codes = encode_as(model.classes_, np.array([labels[i] for i in shown]))
+        caption = "the examples, and what the learner says around them"
+        points = np.asarray(X[shown], dtype=np.float64)
+        return picture(model, points, codes, caption)
 
     def _heads(self) -> list[str]:
         line1 = "‖w‖² ≤ 2k·R²" if len(self.model.classes_) > 2 else "‖w‖² ≤ k·R²"
-        score = "lead" if len(self.model.classes_) > 2 else "⟨w,x⟩+b" if self.model.fit_intercept else "⟨w,x⟩"
+        score = "lead" if len(self.model.classes_) > 2 else "⟨w,x⟩+b" if self.model.ledger_.bias else "⟨w,x⟩"
         return ["pass", "i", "x", "y", score, "", "w after", line1, "⟨w,w*⟩ ≥ k·γ"]
 
     def _cells(self, most: int | None = None) -> Iterator[list[str]]:
@@ -257,7 +265,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     codes = encode_as(model.classes_, labels)
     presented = np.setdiff1d(np.arange(examples.n), model._run.left_out)
     chosen = examples if len(presented) == examples.n else examples.take(presented)
-    separator = best_separator(chosen, codes[presented], len(model.classes_), bias=model.fit_intercept)
+    separator = best_separator(chosen, codes[presented], len(model.classes_), bias=model.ledger_.bias)
     result = Trace(model, separator, examples)
     for row in _steps(result, labels):
         if len(result.rows) == max_steps:
@@ -274,16 +282,16 @@ def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False
-    shown = sum(len(which) for _, which in _order(estimator, as_rows(X)))
+    shown = sum(len(which) for _, which in presentations(estimator, as_rows(X)))
     return bool(run.ledger.steps == shown and run.ledger.verify(X, labels))
 
 
-def _order(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
+def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
     """Yield (pass, examples in the order of their presentation), block by block."""
     run = model._run
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
     for number in range(passes):
-        for order, begin, end, _ in visits(model.order, examples, run.seed, number):
+        for order, begin, end, _ in visits(run.order, examples, run.seed, number):
             which = order[begin:end] if order.size else np.arange(begin, end)
             if run.left_out.size:
                 which = which[~np.isin(which, run.left_out)]
@@ -298,7 +306,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
     state = ledger.state(examples.sparse, ledger.start)
     names = model.classes_.tolist()
     step, steps_up, squares = 0, 0.0, 0.0
-    for number, order in _order(model, examples):
+    for number, order in presentations(model, examples):
         for i in order:
             step += 1
             scores = examples.scores(*state.weights(), np.array([i]))[0]
@@ -313,7 +321,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
                 steps_up, squares = steps_up + c, squares + c * c
                 row |= {"k": m + 1, "rival": names[ledger.down[m]]}
                 row |= _proof(result, flattened(state.weights()), steps_up, squares)
-            row["w"] = _as_list(state.weights(), model.fit_intercept)
+            row["w"] = _as_list(state.weights(), model.ledger_.bias)
             yield row
 
 

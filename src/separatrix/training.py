@@ -121,7 +121,7 @@ class Run:
         self.steps_dropped = 0
         self.radius_squared = 0.0
         self.streaming = False
-        self.seed = 0
+        self.order, self.seed = "cyclic", 0
         self.left_out: Ints = NO_ORDER
         self.used: Weights | None = None
         self._out: tuple[Array, ...] = ()
@@ -207,6 +207,11 @@ class Run:
                 self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
             else:
                 self._present(problem, block, offset)
+        if not self.last.sound:
+            raise ValueError(
+                f"the rule {self.rule.name!r} has lost its matrix to rounding: the features span too many powers of ten; "
+                "scale them, or use the rule 'arow'"
+            )
         return self.ledger.total - before
 
     def _present(self, problem: Problem, block: Visits, names: Ints | int) -> None:
@@ -223,7 +228,7 @@ class Run:
             out = self._columns((stop - first) * each)
             m, steps = passes.present(
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, np.empty(K)),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, None if K == 1 else np.empty(K)),
                 *((self.bias, self.joint, ledger.tie, self.rule.code, self.rule.margin), np.array([self.rule.C])),
                 *(ledger.steps, ledger.average_after, out, self.tally, NO_FLAGS),
             )

@@ -52,6 +52,12 @@ class Dictionary:
         self.arena = np.zeros(_SPARE_BYTES, np.uint8)
         self.hash_of = np.empty(0, np.uint32)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take arrays that are one's own: those of a pickle may not be, and could not grow."""
+        self.__dict__.update(
+            {key: np.array(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
+        )
+
     def make_room(self, grams: Grams, most: int) -> None:
         """Grow so that `most` of these n-grams could be added."""
         lengths = grams.end - grams.begin

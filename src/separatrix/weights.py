@@ -75,6 +75,13 @@ class Flat:
             return [self.V.copy().reshape(self.K, self.d + 1, self.d + 1), self.vb.copy()]
         return [self._shaped(self.V), self.vb.copy()]
 
+    @property
+    def sound(self) -> bool:
+        """Whether the whole matrices Σ, if there are any, still have variances on their diagonals."""
+        if self.spread != "full":
+            return True
+        return bool(np.all(np.diagonal(self.V.reshape(self.K, self.d + 1, self.d + 1), axis1=1, axis2=2) > 0.0))
+
     def _shaped(self, array: Floats) -> Floats:
         copy = array.copy()
         return copy.reshape(self.d, self.K).T if self.sparse else copy.reshape(self.K, self.d)

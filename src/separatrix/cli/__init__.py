@@ -9,6 +9,7 @@ import typer
 from separatrix import __version__
 from separatrix.cli import models, services
 from separatrix.cli.options import Data, Label, Positive
+from separatrix.cli.postponed import postpone
 
 app = typer.Typer(
     name="separatrix",
@@ -31,6 +32,7 @@ def main(
     ] = False,
 ) -> None:
     """Error-driven linear classification: learn a boundary from mistakes, and keep the mistakes."""
+    postpone()
     gc.freeze()
     gc.set_threshold(100_000)  # a tenth of the start-up would go into looking for garbage that is not there
 
@@ -49,11 +51,24 @@ def trace(
     seed: Annotated[int, typer.Option(min=0, help="For orders drawn at random.")] = 0,
     form: Annotated[str, typer.Option("--format", help="table, markdown, csv or json.")] = "table",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page to step through, which opens from disk.")] = None,
 ) -> None:
     """Step through a perceptron on your data, with the two lines of the proof at every mistake."""
     from separatrix.cli.trace import show
 
-    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form="json" if as_json else form)
+    form = "json" if as_json else form
+    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form=form, html=html)
+
+
+@app.command()
+def lab(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen on this machine; 0: any free port.")] = 8765,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+) -> None:
+    """Step through the algorithms in the browser: draw points, choose a rule, watch the theorem hold."""
+    from separatrix.cli.lab import run
+
+    raise typer.Exit(run(port, browser))
 
 
 @app.command()
@@ -116,6 +131,19 @@ def compare(
 
     form = "json" if as_json else "markdown" if markdown else "table"
     show(data, label, positive, categorical=categorical or (), models=models, folds=folds, seed=seed, form=form)
+
+
+@app.command()
+def bench(
+    suites: Annotated[list[str] | None, typer.Argument(help="Which suites. Default: all.", metavar="[SUITE]...")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few repeats: under three minutes.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Also write every time and figure to this file.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write docs/benchmarks.md and its pictures.")] = False,
+) -> None:
+    """Measure everything beside its peers, in a checkout of the project. Exit: 0 done, 1 a floor is missed, 2 bad input."""
+    from separatrix.cli.bench import bench as measure
+
+    raise typer.Exit(measure(suites or [], quick, json, write))
 
 
 for verb in (models.train, models.predict, models.evaluate, models.explain, models.export, models.info):

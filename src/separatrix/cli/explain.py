@@ -35,5 +35,5 @@ def run(model: Path, data: str, row: int, top: int, form: str | None, header: bo
         typer.echo(json.dumps({"place": place, "label": true} | told.to_dict(), ensure_ascii=False, default=str))
         return 0
     typer.echo(place + ("" if true is None else f", labelled {true}"))
-    typer.echo(str(told))
+    typer.echo(told.text(top))
     return 0

@@ -15,6 +15,10 @@ Format = Annotated[
     str | None,
     typer.Option("--format", help="svmlight, csv, tsv, jsonl, parquet, arrow or npz; else told by the content."),
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(help="Who works on the files, a shard each: local:4 (processes), dask://HOST:PORT, spark://HOST:PORT."),
+]
 OnError = Annotated[str, typer.Option("--on-error", help="raise, or skip: leave out lines that cannot be read.")]
 Header = Annotated[bool | None, typer.Option("--header/--no-header", help="Whether the first line names the columns.")]
 
@@ -54,6 +58,8 @@ def train(
     ] = None,
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 30.0,
     record: Annotated[bool, typer.Option("--record", help="Keep the rows of the mistakes, for explain.")] = False,
+    engine: Engine = None,
+    mix: Annotated[str, typer.Option(help="How an engine's shards are mixed: uniform, or by their mistakes.")] = "uniform",
     form: Format = None,
     header: Header = None,
     on_error: OnError = "raise",
@@ -69,6 +75,8 @@ def train(
       separatrix train messages.tsv --label 0 --text 1 -o spam.sepx
 
       separatrix train 'part-*.svm.gz' --holdout 0.1 --early-stopping --checkpoint run.ckpt -o model.sepx
+
+      separatrix train 'part-*.parquet' --label kind --engine local:4 -o model.sepx
     """
     from separatrix.cli.train import Options, run
 
@@ -80,9 +88,13 @@ def predict(
     model: Model,
     data: Data,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A .csv, .jsonl or .parquet file; standard output if not given.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="A .csv, .jsonl or .parquet file (with --engine a folder); else standard output."
+        ),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="The score of each class too.")] = False,
+    engine: Engine = None,
     form: Format = None,
     header: Header = None,
     on_error: OnError = "raise",
@@ -90,7 +102,7 @@ def predict(
     """Predict the label of every row of a file."""
     from separatrix.cli.predict import run
 
-    raise typer.Exit(run(model, data, output, scores, form, header, on_error))
+    raise typer.Exit(run(model, data, output, scores, engine, form, header, on_error))
 
 
 def evaluate(

@@ -20,25 +20,38 @@ KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parq
 
 
 def run(
-    model: Path, data: str, output: Path | None, scores: bool, form: str | None, header: bool | None, on_error: str
+    model: Path,
+    data: str,
+    output: Path | None,
+    scores: bool,
+    engine: str | None,
+    form: str | None,
+    header: bool | None,
+    on_error: str,
 ) -> int:
     """Predict and write; return the exit status."""
     with refusing("predict", data):
+        if engine is not None:
+            from separatrix.cli import clusters
+
+            clusters.predict(engine, model, data, output, scores, form, header, on_error)
+            return 0
         kind = "csv" if output is None else KINDS.get(output.suffix.lower(), "")
         if not kind:
             raise DataError(f"{output}: write to a file that ends in {', '.join(KINDS)}")
         use = Use(model, data, form, header, on_error)
         if output is None:
-            _write(use, sys.stdout.buffer, kind, scores)
+            write(use, sys.stdout.buffer, kind, scores)
         else:
             with replacing(output) as name, open(name, "wb") as file:
-                n = _write(use, file, kind, scores)
+                n = write(use, file, kind, scores)
             skipped = f", {use.source.skipped:,} lines skipped" if use.source.skipped else ""
             print(f"{n:,} predictions written to {output}{skipped}", file=sys.stderr)
     return 0
 
 
-def _write(use: Use, file: Any, kind: str, scores: bool) -> int:
+def write(use: Use, file: Any, kind: str, scores: bool) -> int:
+    """Write the predictions of all rows; return how many."""
     writer: Any = None
     n = 0
     for X, _, _ in use.batches():

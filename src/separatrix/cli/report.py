@@ -88,8 +88,9 @@ def show(summary: dict[str, Any]) -> None:
     several = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (
         " …" if len(classes) > 6 else ""
     )
+    shards = f"{summary['shards']:,} shards, " if "shards" in summary else ""
     console.print(
-        f"[bold]{summary['data']}[/bold]: {summary['rows']:,} rows, {len(classes)} classes ({several})", markup=True
+        f"[bold]{summary['data']}[/bold]: {shards}{summary['rows']:,} rows, {len(classes)} classes ({several})", markup=True
     )
     if summary["skipped"]:
         console.print(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}", markup=False)
@@ -97,7 +98,11 @@ def show(summary: dict[str, Any]) -> None:
         console.print(f"  {line}", markup=False)
     console.print(f"  {summary['features']:,} features; {summary['learner']}", markup=False)
     done = f"{summary['passes']} passes" + (", converged" if summary["converged"] else "")
-    console.print(f"  read in {summary['seconds_reading']:.2f} s, trained in {summary['seconds_training']:.2f} s: {done}")
+    read = f"read in {summary['seconds_reading']:.2f} s, " if "seconds_reading" in summary else "read and "
+    console.print(f"  {read}trained in {summary['seconds_training']:.2f} s: {done}")
+    if "mistakes_by_shard" in summary:
+        console.print(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
+        console.print(f"  {summary['bound']}", markup=False)
     if "progressive_error" in summary:
         console.print(
             f"  progressive error {summary['progressive_error']:.4f} (first pass, each example before it was learned)"

@@ -1,10 +1,14 @@
 """`separatrix trace`: every step of a perceptron on the reader's data, and the theorem in the reader's numbers."""
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import typer
 from rich.console import Console
 
 from separatrix.cli.refusal import refuse, refusing
-from separatrix.data.sources import read_source
+from separatrix.data.sources import Examples, read_source
 from separatrix.linear import Perceptron
 from separatrix.tracing import trace
 
@@ -22,8 +26,9 @@ def show(
     passes: int,
     seed: int,
     form: str,
+    html: Path | None = None,
 ) -> None:
-    """Print the trace in one of the formats."""
+    """Print the trace in one of the formats, or write it as a page."""
     if form not in FORMATS:
         refuse("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
     with refusing("trace", name):
@@ -35,6 +40,9 @@ def show(
             max_iter=passes,
             random_state=seed,
         )
+        if html is not None:
+            _write(html, source, model, f"read_source({_given(name, label, positive)})")
+            return
         steps = trace(model, source.X, source.y)
     if form == "table":
         console = Console()
@@ -43,3 +51,20 @@ def show(
         console.print(steps.explanation(), highlight=False)
     else:
         typer.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
+
+
+def _given(name: str, label: str | None, positive: str | None) -> str:
+    named = {"label": label, "positive": positive}
+    return ", ".join([repr(name), *(f"{key}={value!r}" for key, value in named.items() if value is not None)])
+
+
+def _write(html: Path, source: Examples, model: Any, reading: str) -> None:
+    from separatrix.web.lab_document import document
+    from separatrix.web.lab_page import page
+    from separatrix.web.lab_setup import Setup, plain_names
+
+    X = source.X.toarray() if hasattr(source.X, "toarray") else source.X
+    code = ("from separatrix.data.sources import read_source", f"source = {reading}", "X, y = source.X, source.y")
+    names = tuple(source.feature_names or plain_names(X.shape[1]))
+    html.write_text(page(document(Setup(source.name, np.asarray(X, np.float64), source.y, names, model, code))), "utf-8")
+    typer.echo(f"wrote {html} ({html.stat().st_size:,} bytes): open it in a browser")

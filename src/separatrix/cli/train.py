@@ -18,7 +18,7 @@ from separatrix.cli.refusal import refusing
 from separatrix.cli.report import show, summarise
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
-from separatrix.gathering import Gathered, gather
+from separatrix.gathering import Gathered, gather, roles_for
 from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.modelfile import load, save
 from separatrix.streaming import State, begin, go_on
@@ -32,7 +32,18 @@ LEARNERS = {
     "voted": VotedPerceptron,
     "pocket": PocketPerceptron,
 }
-NOT_SETTINGS = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet")
+NOT_SETTINGS = (
+    "data",
+    "output",
+    "validate",
+    "memory",
+    "checkpoint",
+    "checkpoint_every",
+    "as_json",
+    "quiet",
+    "engine",
+    "mix",
+)
 """Options that the model does not depend on, or that the data stand for."""
 
 
@@ -69,6 +80,8 @@ class Options:
     checkpoint: Path | None
     checkpoint_every: float
     record: bool
+    engine: str | None
+    mix: str
     form: str | None
     header: bool | None
     on_error: str
@@ -143,6 +156,10 @@ class Training:
     def run(self) -> dict[str, Any] | None:
         """Return the summary; None where it was interrupted."""
         options, began = self.options, time.perf_counter()
+        if options.engine is not None:
+            from separatrix.cli import clusters
+
+            return clusters.train(options, self._learner(), roles_of(options), _plain(options.settings()))
         source = self._open(options.data, options.label)
         validation = None if options.validate is None else self._open(options.validate, source.label)
         with Meter(options.quiet or options.as_json) as meter:
@@ -192,13 +209,7 @@ class Training:
 
         assert source.schema is not None
         names = [name for name in source.schema.names if name != source.label]
-        roles = {}
-        for column, role in roles_of(self.options).items():
-            if column not in names and column.isdigit() and int(column) < len(source.schema.names):
-                column = source.schema.names[int(column)]
-            if column not in names:
-                raise DataError(f"{source.name}: no column is called {column!r}; there are {', '.join(names[:10])}")
-            roles[column] = role
+        roles = roles_for(source.name, source.schema.names, names, roles_of(self.options))
         return TableFeatures(
             roles=roles, numbers=self.options.numbers or "bins", text=TextFeatures(n_features=1 << self.options.bits)
         )

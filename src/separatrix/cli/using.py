@@ -41,6 +41,7 @@ class Use:
             header="auto" if header is None else header,
             on_error=on_error,
             label=known if judging and self.model.features is not None else None,
+            columns=getattr(self.model.features, "feature_names_in_", ()),
         )
         trained = "rows" if self.model.features is None else "columns"
         if source.kind != trained:

@@ -91,3 +91,5 @@ class Options:
     settle: bool = False
     """Look at the whole file before its columns get their types, and keep whole numbers whole."""
     skips: Skips = field(default_factory=lambda: Skips(False))
+    columns: tuple[str, ...] = ()
+    """Names that a header would have."""

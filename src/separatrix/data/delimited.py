@@ -46,7 +46,10 @@ class DelimitedReader:
         self.dialect = dialect.sniff(head, stream.name, options)
         self.names = list(self.dialect.names)
         where = f"{stream.name}, line {self.dialect.line}"
-        self.label = columns.label_name(self.names, options.label, self.dialect.label, where)
+        try:
+            self.label = columns.label_name(self.names, options.label, self.dialect.label, where)
+        except DataError as problem:
+            raise DataError(f"{problem}{self._alone()}") from None
         unknown = sorted(set(options.types) - set(self.names))
         if unknown:
             raise DataError(f"{where}: there is no column {unknown[0]!r}, for which a type is given")
@@ -56,6 +59,14 @@ class DelimitedReader:
             for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
                 self._widen(block)
             self.settled()
+
+    def _alone(self) -> str:
+        """Return, of a table of one column, what may be the reason for that."""
+        if len(self.names) > 1:
+            return ""
+        given = self.options.delimiter
+        wrong = "none of tab, semicolon, bar, comma and blanks" if given is None else f"not {given!r}"
+        return f"; all is one column: the delimiter is {wrong}"
 
     @property
     def schema(self) -> pa.Schema:

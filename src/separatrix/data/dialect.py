@@ -26,7 +26,7 @@ from separatrix.kernels import records
 BLANKS = " "
 """The delimiter of a table whose fields are set apart by runs of blanks."""
 
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
 _ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
 _ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
 
@@ -146,7 +146,9 @@ def _titles(delimiter: str, quote: str | None, rows: list[tuple[int, list[str]]]
         return Dialect(
             delimiter, quote, spaced, _distinct(first), True, lines[0] + 1, below[2], kinds, classes[0] if classes else None
         )
-    titled = _has_header(first, table[1:], options.missing) if options.header == "auto" else bool(options.header)
+    titled = bool(options.header)
+    if options.header == "auto":
+        titled = _names_known(first, options) or _has_header(first, table[1:], options.missing)
     names = _distinct(first) if titled else tuple(f"c{j}" for j in range(len(first)))
     return Dialect(delimiter, quote, spaced, names, titled, lines[0] + 1, below[0] if titled else lines[0])
 
@@ -198,6 +200,13 @@ def _quote(text: bytes, delimiter: str, options: Options, whole: bool) -> str | 
     left = text[found.end :]
     broken = bool((found.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
     return None if broken else '"'
+
+
+def _names_known(first: list[str], options: Options) -> bool:
+    """Tell whether the first line has the label's column by name, or every column that the caller knows of."""
+    label = options.label
+    named = isinstance(label, str) and not label.removeprefix("-").isdigit() and label in first
+    return named or (bool(options.columns) and set(options.columns) <= set(first))
 
 
 def _has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]) -> bool:

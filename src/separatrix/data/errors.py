@@ -13,6 +13,10 @@ class DataError(ValueError):
     """Data that cannot be used; the message names the place."""
 
 
+class NoExampleError(DataError):
+    """Data without a single example."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where the rows of a batch come from: a file, and the line or row (counted from 1) of each."""

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.errors import DataError, Skips
+from separatrix.data.errors import DataError, NoExampleError, Skips
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Source:
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
         if not some:
             skipped = f"; {self.skipped} lines were skipped, the first: {self.problems[0]}" if self.skipped else ""
-            raise DataError(f"{self.name}: there is no example in it{skipped}")
+            raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
 
     def _streams(self) -> Iterator[Stream | None]:
         if self.format == "built-in":
@@ -149,6 +149,7 @@ def open_source(
     batch_bytes: int = BATCH_BYTES,
     threads: int | None = None,
     settle: bool = False,
+    columns: Sequence[str] = (),
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -164,6 +165,7 @@ def open_source(
     batch_rows, batch_bytes : the most rows of a batch, and about how many bytes are read at a time.
     threads : how many blocks are read at a time; as many as there are cores if not given.
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
+    columns : names that a header would have: a first line that has all of them, or the label's, is one.
 
     Examples
     --------
@@ -198,6 +200,7 @@ def open_source(
         threads or min(cores(), 8),
         settle,
         Skips(on_error == "skip"),
+        tuple(columns),
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)

@@ -37,18 +37,29 @@ class Examples:
     """What a score of 0 means there."""
 
 
-def read_source(name: str, label: str | None = None, positive: str | None = None, mixed: bool = False) -> Examples:
+def read_source(
+    name: str,
+    label: str | None = None,
+    positive: str | None = None,
+    mixed: bool = False,
+    content: bytes | None = None,
+) -> Examples:
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
-    Where columns may be `mixed`, not all of them are numbers, and X of a table is one of pyarrow's.
+    Where columns may be `mixed`, not all of them are numbers, and X of a table is one of pyarrow's. Where the `content` of a
+    CSV file is at hand, nothing is opened, and the name serves for messages.
 
     Examples
     --------
     >>> read_source("lecture:L2.4").X.tolist()
     [[3.0, 2.0], [-2.0, 2.0], [-2.0, -3.0]]
     """
-    place: Any = io.BytesIO(sys.stdin.buffer.read()) if name == STDIN else name
-    source = open_source(place, label=label, missing=MISSING if mixed else (), settle=True)
+    place: Any = name
+    if content is not None or name == STDIN:
+        place = io.BytesIO(sys.stdin.buffer.read() if content is None else content)
+        place.name = "the file object" if content is None else name
+    form = None if content is None else "csv"
+    source = open_source(place, format=form, label=label, missing=MISSING if mixed else (), settle=True)
     found = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed)
     if name == STDIN:
         found = replace(found, name="standard input")

@@ -60,6 +60,17 @@ def misjudged(label, scores, base, K, joint, tie):
 
 
 @part
+def wrong_sign(positive, s, tie, rule, margin):
+    """Return (is it a mistake, lead) for the score of one output."""
+    lead = s if positive else -s
+    if rule == MARGIN:
+        return lead <= margin, lead
+    if rule != PERCEPTRON:
+        return lead < 1.0, lead
+    return not is_right(positive, s, tie), lead
+
+
+@part
 def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
     """Return (is it a mistake, class to raise, class to lower, score, lead) for output k, or for all K jointly."""
     if joint:
@@ -67,20 +78,19 @@ def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
         up, down = np.int64(label), np.int64(rival)
         s = lead = scores[base + label] - scores[base + rival]
         wrong = beats(rival, label, scores, base, tie)
+        if rule == MARGIN:
+            wrong = lead <= margin
+        elif rule != PERCEPTRON:
+            wrong = lead < 1.0
     else:
         positive = label == (ONE if K == ONE else k)
         s = scores[base + k]
-        lead = s if positive else -s
-        wrong = not is_right(positive, s, tie)
+        wrong, lead = wrong_sign(positive, s, tie, rule, margin)
         up, down = np.int64(k), np.int64(NOBODY)
         if K == ONE:
             up, down = np.int64(label), np.int64(ONE - label)
         elif not positive:
             up, down = down, up
-    if rule == MARGIN:
-        wrong = lead <= margin
-    elif rule != PERCEPTRON:
-        wrong = lead < 1.0
     return wrong, up, down, s, lead
 
 
@@ -162,7 +172,8 @@ def present(
 
     soon[t], where there is one, is a row to prefetch at visit t: one that comes soon, far away in memory.
     flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the rules that
-    keep one, else None, and then the code for it is not even compiled. Mistake m is written to the columns of out: step,
+    keep one, else None; scores is room for those of several outputs, None where there is one. The code for what is None is
+    not even compiled. Mistake m is written to the columns of out: step,
     example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
     tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses; where erred has
     a size, erred[t - begin] is set for those of the visits.
@@ -172,7 +183,9 @@ def present(
     U, ub = late
     bias, joint, tie, rule, margin = how
     out_step, out_example, out_machine, out_up, out_down, out_correction, out_score, out_shrink = out
-    d, outputs, machines = np.uint64(d), np.uint64(scores.size), np.uint64(Cs.size)
+    d, outputs, machines = np.uint64(d), ONE, np.uint64(Cs.size)
+    if scores is not None:
+        outputs = np.uint64(scores.size)
     K = outputs // machines
     problems = ONE if joint else K
     enough = 0.0 if rule == PERCEPTRON else margin if rule == MARGIN else 1.0
@@ -189,11 +202,10 @@ def present(
                 continue
         steps += 1
         label = np.uint64(codes[i])
-        if outputs == ONE:
+        if scores is None:
             s = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
             if s * np.float64(2 * codes[i] - 1) > enough:  # no branch on the label, which nobody could predict
                 continue
-            scores[ZERO] = s
         else:
             score(data, indices, indptr, i, d, W, b, outputs, scores)
         averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0
@@ -202,12 +214,22 @@ def present(
             base, C = g * K, Cs[g]
             noted = False
             for k in range(problems):
-                wrong, up, down, s, lead = wrong_pair(label, k, scores, base, K, joint, tie, rule, margin)
+                if scores is None:
+                    wrong, lead = wrong_sign(label == ONE, s, tie, rule, margin)
+                    up, down = np.int64(label), np.int64(ONE - label)
+                else:
+                    wrong, up, down, s, lead = wrong_pair(label, k, scores, base, K, joint, tie, rule, margin)
                 if not wrong:
                     continue
                 if not noted:
                     noted = True
-                    if (rule == PERCEPTRON and problems == ONE) or misjudged(label, scores, base, K, joint, tie):
+                    missed = True
+                    if rule != PERCEPTRON or problems != ONE:
+                        if scores is None:
+                            missed = not is_right(label == ONE, s, tie)
+                        else:
+                            missed = misjudged(label, scores, base, K, joint, tie)
+                    if missed:
                         tally[g + g] += 1.0
                         if erred.size > 0:
                             erred[t - np.uint64(begin)] = 1
@@ -230,9 +252,15 @@ def present(
                         if square == 0.0:
                             continue
                         c = step_size(rule, 1.0 - lead, square, C, worth)
-                    apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias)
-                    if averaged > 0.0:
-                        apply(data, indices, indptr, i, d, U, ub, outputs, base, K, up, down, c * averaged, bias)
+                    if scores is None:
+                        signed = c if up == 1 else -c
+                        correct(data, indices, indptr, i, d, W, b, ONE, ZERO, signed, bias)
+                        if averaged > 0.0:
+                            correct(data, indices, indptr, i, d, U, ub, ONE, ZERO, signed * averaged, bias)
+                    else:
+                        apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias)
+                        if averaged > 0.0:
+                            apply(data, indices, indptr, i, d, U, ub, outputs, base, K, up, down, c * averaged, bias)
                 out_step[m], out_example[m], out_machine[m], out_up[m], out_down[m] = steps, i, g, up, down
                 out_correction[m], out_shrink[m], out_score[m] = c, shrink, s
                 m += ONE

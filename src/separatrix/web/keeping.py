@@ -67,6 +67,8 @@ def usable(model: Model) -> Model:
         raise DataError(f"a {kind} cannot go on learning one example at a time: train with --learner averaged or last")
     if estimator.class_weight is not None:
         raise DataError("the model was trained with class weights, and here every example counts once: train without")
+    if estimator.rule == "arow-full":
+        raise DataError('the rule "arow-full" keeps a matrix, and names may come: train with the rule arow')
     estimator.set_params(calibrate=None)
     if estimator.C == "auto":
         estimator.set_params(C=estimator._run.rule.C)

@@ -189,7 +189,7 @@ class Machine:
                 self._out = columns((stop - begin) * each)
             m, steps = passes.present(
                 *(block.parts, run.last.d, frozen(codes), NO_WEIGHT, NO_ORDER, NO_ORDER, begin, stop),
-                *((run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma, np.empty(K)),
+                *((run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma, None if K == 1 else np.empty(K)),
                 *((run.bias, run.joint, ledger.tie, run.rule.code, run.rule.margin), np.array([run.rule.C])),
                 *(ledger.steps, ledger.average_after, self._out, run.tally, erred[begin:stop]),
             )
@@ -342,8 +342,8 @@ def warm(machine: Machine) -> None:
     learner = type(machine.learner)(**machine.learner.get_params())
     first, second = Machine(Model(learner)), Machine(Model(learner))
     rows = Block(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
-    commit = first.learn(rows, ["a", "b", "b", "a"], ["x", "y"], None, False)
-    second.apply(Commit.unpack(commit.pack()))
-    second.scores(rows)
+    for labels, new in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
+        second.apply(Commit.unpack(first.learn(rows, labels, new, None, False).pack()))
+        second.scores(rows)
     names = Names(["x"])
     names.read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)

@@ -1,0 +1,126 @@
+"""Accuracy pass by pass, in training and held out, with the pass that is chosen (L2 9)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from separatrix.classifier import ErrorDrivenClassifier
+from separatrix.labels import encode, labels_of
+from separatrix.plots.drawing import canvas, colour, ink, legend
+from separatrix.rows import NO_WEIGHT, Array, as_rows
+
+
+class PassesDisplay:
+    """Training and held-out accuracy of the weights after each pass, with the pass that early stopping goes back to.
+
+    Without early stopping the chosen pass is the last, and the best one can be read off.
+
+    Attributes
+    ----------
+    ax_, figure_ : the axes and the figure.
+    training, held_out : the accuracies after each pass; chosen : the pass whose weights are used, counted from 1.
+    training_, held_out_, chosen_ : the artists.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from separatrix import Perceptron
+    >>> from separatrix.plots import PassesDisplay
+    >>> learner = Perceptron(random_state=0, early_stopping=True, n_iter_no_change=3)
+    >>> shown = PassesDisplay.from_estimator(learner, *load_iris(return_X_y=True))
+    >>> len(shown.training) == len(shown.held_out), int(shown.held_out.argmax()) + 1 == shown.chosen
+    (True, True)
+    >>> import matplotlib.pyplot as plt
+    >>> plt.close(shown.figure_)
+    """
+
+    def __init__(self, *, training: Any, held_out: Any, chosen: int) -> None:
+        self.training, self.held_out = (np.asarray(values, dtype=np.float64) for values in (training, held_out))
+        self.chosen = int(chosen)
+        if self.training.shape != self.held_out.shape or self.training.ndim != 1 or not self.training.size:
+            raise ValueError("training and held_out must be equally many accuracies, one a pass, and at least one")
+        if not 1 <= self.chosen <= len(self.training):
+            raise ValueError(f"chosen must be a pass from 1 to {len(self.training)}, got {chosen}")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        ax: Any = None,
+        show_legend: bool = True,
+    ) -> Self:
+        """Train clones of a learner and draw how accurate they are after each pass; the learner itself is left alone.
+
+        Where its `random_state` is a number, the clones do as it does itself in `fit`, to the last bit.
+
+        Parameters
+        ----------
+        estimator : a learner that makes passes, fitted or not
+        X, y : training data
+        X_val, y_val : held-out examples; if not given, `validation_fraction` of each class of X, as early stopping does
+        ax, show_legend : as in `BoundaryDisplay`
+        """
+        if not isinstance(estimator, ErrorDrivenClassifier):
+            raise TypeError(
+                f"only learners that make passes have a curve, and {type(estimator).__name__} is not one of them"
+            )
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: one of them is missing")
+        labels = labels_of(X, y, cls.__name__)
+        learner = clone(estimator).set_params(random_state=estimator._seed())
+        if "calibrate" in learner.get_params():
+            learner.set_params(calibrate=None)
+        weight, shown = np.ones(len(labels)), np.arange(len(labels))
+        if X_val is None:
+            classes, codes = encode(labels)
+            asked = clone(learner).set_params(early_stopping=True)
+            which = asked._held_out(None, None, as_rows(X), classes, codes, NO_WEIGHT).which
+            X_val, y_val, weight[which] = _safe_indexing(X, which), labels[which], 0.0
+            shown = np.setdiff1d(shown, which)
+        fitted = clone(learner).fit(X, labels, weight, X_val, y_val)
+        follow = {"early_stopping": False, "max_iter": fitted.n_iter_} | ({"tol": None} if hasattr(learner, "tol") else {})
+        again = learner.set_params(**follow).fit(X, labels, weight, _safe_indexing(X, shown), labels[shown])
+        cut = fitted.ledger_.cut
+        chosen = fitted.n_iter_ if cut is None else cut.pass_number
+        training = again.validation_scores_
+        return cls(training=training, held_out=fitted.validation_scores_, chosen=chosen).plot(ax, show_legend=show_legend)
+
+    def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
+        """Draw it again, on other axes."""
+        with canvas(ax) as drawn:
+            ax = drawn.ax
+            self.ax_, self.figure_ = ax, ax.figure
+            at: Array = np.arange(1, len(self.training) + 1)
+            few = len(at) <= 60
+            (self.training_,) = ax.plot(
+                *(at, self.training), color=colour(0), ls="--", marker="o" if few else "", ms=4, label="training"
+            )
+            (self.held_out_,) = ax.plot(
+                *(at, self.held_out), color=colour(2), marker="s" if few else "", ms=4, label="held out"
+            )
+            best = float(self.held_out[self.chosen - 1])
+            self.chosen_ = ax.scatter(
+                *([self.chosen], [best]),
+                s=150,
+                facecolors="none",
+                edgecolors=ink(),
+                linewidths=1.6,
+                zorder=5,
+                label=f"used: pass {self.chosen:,}, {best:.3f}",
+            )
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+            ax.set(xlabel="pass", ylabel="accuracy")
+            ax.grid(axis="y", alpha=0.25, lw=0.6)
+            if show_legend:
+                self.legend_ = legend(drawn, [self.training_, self.held_out_, self.chosen_])
+        return self

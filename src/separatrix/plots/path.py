@@ -1,0 +1,177 @@
+"""The way of the boundary over the mistakes (L1 6 and 7, L2 4, L4 3–5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from separatrix.labels import Codes
+from separatrix.learner import LinearLearner
+from separatrix.ledger import Ledger
+from separatrix.plots.drawing import canvas, colour, ink, legend, literal, scatter_classes, write_beside
+from separatrix.plots.plane import Plane, Window, label_axes, plane_of, window_of
+from separatrix.plots.readings import classifier_of, codes_of, names_of
+from separatrix.rows import Array, Floats, Ints, as_rows
+from separatrix.weights import Weights
+
+SHOWN = 12
+NUMBERED = 15
+"""With more mistakes than these, the examples of the mistakes are not numbered."""
+
+
+def weights_after(ledger: Ledger, X: Any, counts: Ints) -> Iterator[Weights]:
+    """Yield the weights after each of these numbers of mistakes, rising, in one replay."""
+    rows, numbers = ledger.mistaken_rows(X)
+    state, done = ledger.state(rows.sparse, ledger.start), 0
+    for k in counts.tolist():
+        ledger.replay_into(state, rows, numbers, slice(done, k))
+        done = k
+        yield state.weights()
+
+
+class PathDisplay:
+    """The boundaries after some of the mistakes, fading with age, and the boundary that is used, among the examples.
+
+    Read from the ledger of a linear learner of two classes; nothing is trained again. Where there are few mistakes, the
+    examples on which they were made are numbered in order.
+
+    Attributes
+    ----------
+    ax_, figure_ : the axes and the figure.
+    lines_ : the boundaries after `mistakes`[0], `mistakes`[1], … mistakes; boundary_ : the one that is used.
+    points_ : the examples, a collection a class; numbers_ : the texts beside mistaken examples.
+    plane : what the axes show; path : the weights of each line, for (u, v) of the plane; used : those of the one in use.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron
+    >>> from separatrix.plots import PathDisplay
+    >>> X, y = [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1]
+    >>> shown = PathDisplay.from_estimator(Perceptron(order="cyclic", fit_intercept=False).fit(X, y), X, y)
+    >>> [weights.coef[0].tolist() for weights in shown.path]
+    [[4.0, 0.0], [3.0, -1.0], [1.0, -3.0]]
+    >>> import matplotlib.pyplot as plt
+    >>> plt.close(shown.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        plane: Plane,
+        points: Floats,
+        codes: Codes,
+        classes: Array,
+        window: Window,
+        mistakes: Ints,
+        path: list[Weights],
+        used: Weights,
+        examples: Ints,
+    ) -> None:
+        self.plane, self.window, self.points, self.codes, self.classes = plane, window, points, codes, classes
+        self.mistakes, self.path, self.used, self.examples = mistakes, path, used, examples
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        shown: int = SHOWN,
+        feature_names: Any = None,
+        ax: Any = None,
+        show_legend: bool = True,
+    ) -> Self:
+        """Draw the way of the boundary of a fitted linear learner.
+
+        Parameters
+        ----------
+        estimator : a fitted linear learner of two classes, with its ledger
+        X, y : its training data. More than two features are projected on w and the main direction orthogonal to it; a line
+            is then where the boundary of that moment cuts the plane through the mean.
+        shown : draw at most so many boundaries, evenly spaced over the mistakes
+        feature_names, ax, show_legend : as in `BoundaryDisplay`
+        """
+        ledger = _ledger_of(estimator)
+        classes, codes = codes_of(estimator, X, y, cls.__name__)
+        if shown < 1:
+            raise ValueError(f"shown must be at least 1, got {shown}")
+        rows = as_rows(X).source
+        if rows.shape[1] != ledger.n_features:
+            raise ValueError(f"X has {rows.shape[1]} features, but the ledger is of {ledger.n_features}")
+        if ledger.total and len(codes) <= int(ledger.example.max(initial=0)):
+            raise ValueError(f"X has {len(codes)} examples, but a mistake was made on row {int(ledger.example.max())}")
+        if not ledger.total:
+            raise ValueError("the ledger has no mistakes: the boundary never moved")
+        used = Weights(estimator.coef_, estimator.intercept_)
+        plane = plane_of(rows, used, names_of(estimator, rows.shape[1], feature_names))
+        points = plane.coordinates(rows)
+        counts = np.unique(np.round(np.linspace(1, len(ledger), min(shown, len(ledger)))).astype(np.int64))
+        seen = [plane.seen(weights) for weights in weights_after(ledger, X, counts)]
+        return cls(
+            plane=plane,
+            points=points,
+            codes=codes,
+            classes=classes,
+            window=window_of(points),
+            mistakes=counts,
+            path=seen,
+            used=plane.seen(used),
+            examples=ledger.example.astype(np.int64),
+        ).plot(ax, show_legend=show_legend)
+
+    def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
+        """Draw it again, on other axes."""
+        with canvas(ax) as drawn:
+            self.ax_, self.figure_ = drawn.ax, drawn.ax.figure
+            self.points_ = scatter_classes(
+                drawn.ax, self.points, self.codes, [literal(name) for name in self.classes.tolist()]
+            )
+            ages = np.linspace(0.25, 0.8, len(self.path))
+            self.lines_ = [
+                self._line(weights, color=colour(2), alpha=age, lw=0.8 + age, label=f"after mistake {k:,}")
+                for weights, age, k in zip(self.path, ages, self.mistakes.tolist(), strict=True)
+            ]
+            self.boundary_ = self._line(self.used, color=ink(), lw=2.0, label="boundary in use")
+            self.numbers_ = self._numbers()
+            self.window.show(drawn.ax)
+            label_axes(drawn.ax, self.plane)
+            if show_legend:
+                ends = [line for line in (self.lines_[0], self.lines_[-1]) if line is not None]
+                used = [] if self.boundary_ is None else [self.boundary_]
+                self.legend_ = legend(drawn, [*self.points_, *dict.fromkeys(ends), *used])
+        return self
+
+    def _line(self, weights: Weights, **style: Any) -> Line2D | None:
+        """Draw one boundary; weights that are 0 in the plane have none."""
+        ends = self.window.line(weights)
+        if ends is None:
+            return None
+        (line,) = self.ax_.plot(*ends.T, scalex=False, scaley=False, zorder=2, **style)
+        return line  # type: ignore[no-any-return]
+
+    def _numbers(self) -> list[Any]:
+        """Write beside each mistaken example the numbers of its mistakes."""
+        if not 0 < len(self.examples) <= NUMBERED:
+            return []
+        when: dict[int, list[str]] = {}
+        for k, example in enumerate(self.examples.tolist(), 1):
+            when.setdefault(example, []).append(str(k))
+        return [write_beside(self.ax_, ", ".join(ks), self.points[example]) for example, ks in when.items()]
+
+
+def _ledger_of(estimator: Any) -> Ledger:
+    """Return the ledger of a linear learner of two classes, or raise for what has no path of lines."""
+    classifier = classifier_of(estimator)
+    name = type(classifier).__name__
+    if not hasattr(classifier, "ledger_"):
+        raise TypeError(f"{name} keeps no ledger of mistakes: the path is of learners that go from mistake to mistake")
+    if not isinstance(classifier, LinearLearner) or classifier is not estimator:
+        raise TypeError(f"the path is drawn for a linear learner itself, and {type(estimator).__name__} is not one")
+    if len(classifier.classes_) != 2:
+        raise ValueError(f"the path is drawn for two classes, and this {name} has {len(classifier.classes_)}")
+    ledger: Ledger = classifier.ledger_
+    return ledger

@@ -1,0 +1,91 @@
+"""What the pictures read of a fitted classifier: its scores, its weights if they are linear, the margins of its examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.labels import Codes, encode_as, labels_of
+from separatrix.modelfile import Model
+from separatrix.rows import Array, Floats
+from separatrix.weights import Weights
+
+
+def classifier_of(estimator: Any) -> Any:
+    """Return the fitted classifier itself: of a pipeline, a search or a model file the one that decides."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"the picture is of a fitted {estimator.__name__}, not of the class: {estimator.__name__}().fit(X, y)"
+        )
+    last = getattr(estimator, "best_estimator_", estimator)
+    if isinstance(last, Model):
+        last = last.estimator
+    if isinstance(last, Pipeline):
+        last = last[-1]
+    if not hasattr(last, "predict"):
+        raise TypeError(f"{type(estimator).__name__} is no classifier: it has no predict")
+    check_is_fitted(last)
+    if not hasattr(last, "classes_"):
+        raise TypeError(f"{type(last).__name__} is no classifier: it has no classes_")
+    return last
+
+
+def names_of(estimator: Any, d: int, feature_names: Any = None) -> list[str]:
+    """Return a name for each of d features: the caller's, those of the fit, or x0, x1, …"""
+    if feature_names is None:
+        feature_names = getattr(estimator, "feature_names_in_", None)
+    if feature_names is None:
+        return [f"x{j}" for j in range(d)]
+    if len(feature_names) != d:
+        raise ValueError(f"there are {len(feature_names)} feature names for {d} features")
+    return [str(name) for name in feature_names]
+
+
+def codes_of(estimator: Any, X: Any, y: Any, who: str) -> tuple[Array, Codes]:
+    """Return the classes of a fitted classifier, and the place of each label among them."""
+    classes = classifier_of(estimator).classes_
+    return classes, encode_as(classes, labels_of(X, y, who))
+
+
+def scores_of(estimator: Any, X: Any) -> Floats:
+    """Return rows × outputs: one output for two classes, one a class for more.
+
+    A classifier that only predicts has scores of 1 for its class and −1 for the others.
+    """
+    classes = classifier_of(estimator).classes_
+    if hasattr(estimator, "decision_function"):
+        scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if scores.ndim == 1 or scores.shape[1] == len(classes):
+            return scores.reshape(len(scores), -1)
+    said = np.asarray(estimator.predict(X))
+    told = np.where(said[:, None] == classes[None], 1.0, -1.0)
+    return told if len(classes) > 2 else told[:, 1:]
+
+
+def leads_of(scores: Floats) -> Floats:
+    """Return by how much each class leads its best rival, rows × classes; two classes: −score and score."""
+    if scores.shape[1] == 1:
+        return np.hstack([-scores, scores])
+    order = np.sort(scores, axis=1)
+    rival = np.where(scores == order[:, -1:], order[:, -2:-1], order[:, -1:])
+    return np.asarray(scores - rival)
+
+
+def linear_weights(estimator: Any, X: Any, scores: Floats) -> Weights | None:
+    """Return the weights if the scores of X are ⟨w,x⟩ + b, else None: votes and kernels have no weights here."""
+    coef, intercept = getattr(estimator, "coef_", None), getattr(estimator, "intercept_", None)
+    if coef is None or intercept is None or np.ndim(coef) != 2 or np.shape(coef) != (scores.shape[1], X.shape[1]):
+        return None
+    weights = Weights(np.asarray(coef, dtype=np.float64), np.atleast_1d(np.asarray(intercept, dtype=np.float64)))
+    again = np.asarray(X @ weights.coef.T) + weights.intercept
+    scale = float(abs(X).max()) * np.abs(weights.coef).sum() + np.abs(weights.intercept).sum()
+    return weights if np.allclose(again, scores, rtol=1e-6, atol=1e-9 * float(scale)) else None
+
+
+def has_features(estimator: Any) -> bool:
+    """Tell whether the rows of X are examples, and not kernel values between examples."""
+    return not get_tags(classifier_of(estimator)).input_tags.pairwise

@@ -1,0 +1,97 @@
+"""One self-contained page with a recorded run: opens from disk, asks nothing of any network.
+
+The page and the lab have the same modules. Here they are put into one classic script, each a function that returns what it
+exports, because a browser does not load modules from disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+STATIC = files("separatrix.web") / "static" / "lab"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.M)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
+
+
+def page(document: dict[str, Any]) -> str:
+    """Return the page that shows a document."""
+    script = inlined("page")
+    style = (STATIC / "lab.css").read_text(encoding="utf-8")
+    allowed = f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:"
+    name = escape(str(document["name"]))
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{allowed}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{name} · separatrix</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<header class="top"><h1>{name}</h1><p>{escape(summary(document))}</p></header>
+<main><div id="viewer"></div></main>
+<script type="application/json" id="document">{embedded(document)}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def summary(document: dict[str, Any]) -> str:
+    """Return what was run, in a line."""
+    bias = "with a bias" if document["bias"] else "without a bias"
+    n, d = document["n_train"], len(document["features"])
+    counts = f"{n:,} examples, {d} feature{'' if d == 1 else 's'}, {len(document['classes'])} classes"
+    return f"{counts}; {document['learner']}, {document['order']} order, {bias}"
+
+
+def embedded(document: dict[str, Any]) -> str:
+    r"""Return JSON that can stand in a script element: nothing in it ends the element or opens a comment.
+
+    Examples
+    --------
+    >>> embedded({"name": "</script><!--"})
+    '{"name":"\\u003c/script>\\u003c!--"}'
+    """
+    text = json.dumps(document, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
+
+
+def inlined(entry: str) -> str:
+    """Return a module and all that it imports as one classic script."""
+    order: list[str] = []
+    _visit(entry, order)
+    parts = [_wrapped(name, _source(name)) for name in order]
+    return '"use strict";\n' + "\n".join(parts)
+
+
+def _source(name: str) -> str:
+    return (STATIC / f"{name}.js").read_text(encoding="utf-8")
+
+
+def _visit(name: str, order: list[str]) -> None:
+    """Put what a module imports before it."""
+    if name in order:
+        return
+    for match in _IMPORT.finditer(_source(name)):
+        _visit(match[2], order)
+    order.append(name)
+
+
+def _wrapped(name: str, source: str) -> str:
+    exported = _EXPORT.findall(source)
+    body = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = module_{match[2]};\n", source)
+    body = _EXPORT.sub("", body)
+    return f"const module_{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();"
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

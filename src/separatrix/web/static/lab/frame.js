@@ -1,0 +1,112 @@
+// The window of the picture: examples to points of the plane, points of the plane to pixels.
+
+export class Frame {
+  constructor(run, width, height, fixed = null) {
+    this.run = run;
+    this.width = width;
+    this.height = height;
+    this.margin = { left: 44, right: 14, top: 14, bottom: 34 };
+    this.points = run.doc.x.map((x) => this.project(x));
+    this.window = fixed ?? this._fitted();
+    this._widen();
+  }
+
+  project(x) {
+    const { kind, origin, across } = this.run.doc.plane;
+    if (kind === "augmented") return [x[0], 1];
+    return across.map((direction) => direction.reduce((sum, value, j) => sum + value * (x[j] - origin[j]), 0));
+  }
+
+  // A point of the plane as an example.
+  lift([p, q]) {
+    const { origin, across } = this.run.doc.plane;
+    return origin.map((value, j) => value + p * across[0][j] + q * across[1][j]);
+  }
+
+  _fitted() {
+    let [x0, x1, y0, y1] = [Infinity, -Infinity, Infinity, -Infinity];
+    for (const [p, q] of this.points) {
+      [x0, x1] = [Math.min(x0, p), Math.max(x1, p)];
+      [y0, y1] = [Math.min(y0, q), Math.max(y1, q)];
+    }
+    const { plane, bias } = this.run.doc;
+    if (plane.kind === "augmented" || (plane.kind === "features" && !bias)) {
+      [x0, x1, y0, y1] = [Math.min(x0, 0), Math.max(x1, 0), Math.min(y0, 0), Math.max(y1, 0)];
+    }
+    const side = Math.max(x1 - x0, y1 - y0) || 2;
+    const [dx, dy] = this._apart(x1 - x0, y1 - y0) ? [x1 - x0, y1 - y0] : [side, side];
+    return [x0 - 0.14 * dx, x1 + 0.14 * dx, y0 - 0.14 * dy, y1 + 0.14 * dy];
+  }
+
+  // Whether two directions are of so different size that each needs a scale of its own.
+  _apart(w, h) {
+    return w > 0 && h > 0 && Math.max(w / h, h / w) > 5;
+  }
+
+  // Else one unit is as long across as it is up.
+  _widen() {
+    const inner = this.inner();
+    const [x0, x1, y0, y1] = this.window;
+    const [w, h] = [x1 - x0, y1 - y0];
+    if (this._apart(w, h)) return;
+    const scale = Math.max(w / inner.width, h / inner.height);
+    const [dx, dy] = [(scale * inner.width - w) / 2, (scale * inner.height - h) / 2];
+    this.window = [x0 - dx, x1 + dx, y0 - dy, y1 + dy];
+  }
+
+  inner() {
+    const { left, right, top, bottom } = this.margin;
+    return { x: left, y: top, width: this.width - left - right, height: this.height - top - bottom };
+  }
+
+  toPixels([p, q]) {
+    const { x, y, width, height } = this.inner();
+    const [x0, x1, y0, y1] = this.window;
+    return [x + ((p - x0) / (x1 - x0)) * width, y + ((y1 - q) / (y1 - y0)) * height];
+  }
+
+  fromPixels([px, py]) {
+    const { x, y, width, height } = this.inner();
+    const [x0, x1, y0, y1] = this.window;
+    return [x0 + ((px - x) / width) * (x1 - x0), y1 - ((py - y) / height) * (y1 - y0)];
+  }
+
+  // The line a·p + b·q + c = level where it crosses the window, or null.
+  cut([a, b, c], level = 0) {
+    const [x0, x1, y0, y1] = this.window;
+    const found = [];
+    const add = (p, q) => {
+      if (!found.some(([fp, fq]) => Math.abs(fp - p) + Math.abs(fq - q) < 1e-12 * (x1 - x0))) found.push([p, q]);
+    };
+    if (b !== 0) for (const p of [x0, x1]) {
+      const q = (level - c - a * p) / b;
+      if (q >= y0 && q <= y1) add(p, q);
+    }
+    if (a !== 0) for (const q of [y0, y1]) {
+      const p = (level - c - b * q) / a;
+      if (p >= x0 && p <= x1) add(p, q);
+    }
+    return found.length >= 2 ? found.slice(0, 2) : null;
+  }
+
+  // The number of the example nearest to a pixel, or null where none is near.
+  pick(px, py, reach = 14) {
+    let best = null;
+    let nearest = reach * reach;
+    this.points.forEach((point, i) => {
+      const [x, y] = this.toPixels(point);
+      const distance = (x - px) ** 2 + (y - py) ** 2;
+      if (distance < nearest) [best, nearest] = [i, distance];
+    });
+    return best;
+  }
+}
+
+export function ticks(low, high, most = 7) {
+  const rough = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough);
+  const out = [];
+  for (let n = Math.ceil(low / step); n * step <= high; n += 1) out.push(Number((n * step).toPrecision(12)));
+  return out;
+}

@@ -1,0 +1,235 @@
+// The viewer: the picture, the panels and the steps. It works on a document alone; nothing is asked of anybody.
+
+import { h, put, s, save } from "./dom.js";
+import { fileName, savePng, traceCsv } from "./exports.js";
+import { certificatePanel, outcome, passesPanel, proofPanel, stepPanel } from "./panels.js";
+import { Picture, VIEWS, available } from "./picture.js";
+import { Run } from "./run.js";
+import { count, label, num } from "./words.js";
+
+// The word, or on a narrow screen a cross.
+function mistakeWord() {
+  return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
+}
+
+const SPEEDS = [0.5, 1, 2, 5, 20, 100];
+
+export class Viewer {
+  constructor(root, { onChange = () => {}, extras = [] } = {}) {
+    this.onChange = onChange;
+    this.state = { t: 0, views: ["last"], street: true, witness: true };
+    this.whole = false;
+    this.speed = 1;
+    this.timer = null;
+    this.window = null;
+    this._build(root, extras);
+    document.addEventListener("keydown", (event) => this._key(event));
+    new ResizeObserver(() => this._resize()).observe(this.stage);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
+  }
+
+  _build(root, extras) {
+    const button = (id, text, title, action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
+    this.canvas = h("canvas", { id: "picture", role: "img" });
+    this.stage = h("div", { class: "stage" }, this.canvas);
+    this.legend = h("div", { class: "legend", role: "group", "aria-label": "Boundaries to draw" });
+    this.key = h("p", { class: "key", id: "key" });
+    this.note = h("p", { class: "note", id: "plane-note" });
+    this.scrub = h("input", { type: "range", id: "scrub", min: 0, step: 1, "aria-label": "Step", oninput: () => this.go(Number(this.scrub.value)) });
+    this.marks = h("canvas", { class: "marks", "aria-hidden": "true", height: 10 });
+    this.where = h("output", { id: "where", for: "scrub" });
+    this.playing = button("play", "▶ Play", "Play (space)", () => this.toggle());
+    this.tempo = h("select", { id: "speed", onchange: () => { this.speed = Number(this.tempo.value); this._restart(); } },
+      SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} / s`)));
+    const transport = h("div", { class: "transport", role: "group", "aria-label": "Steps" },
+      button("first", "|◀", "To the beginning (Home)", () => this.go(0)),
+      button("back-mistake", ["◀ ", ...mistakeWord()], "One mistake back (up arrow)", () => this.mistake(-1)),
+      button("back", "◀", "One example back (left arrow)", () => this.go(this.state.t - 1)),
+      this.playing,
+      button("forward", "▶", "One example on (right arrow)", () => this.go(this.state.t + 1)),
+      button("forward-mistake", [...mistakeWord(), " ▶"], "One mistake on (down arrow)", () => this.mistake(1)),
+      button("end", "▶|", "To the end (End)", () => this.go(Infinity)),
+      h("label", { class: "speed" }, "steps ", this.tempo));
+    this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
+    this.panels = Object.fromEntries(["step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name })]));
+    const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Take away" },
+      h("span", { class: "quiet" }, "Save"),
+      button("save-png", "PNG", "The picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
+      button("save-svg", "SVG", "The picture as SVG", () => save(fileName(this.run, "svg"), this.picture.toSvg(this.state), "image/svg+xml")),
+      button("save-csv", "CSV", "Every step as CSV", () => save(fileName(this.run, "csv"), traceCsv(this.run), "text/csv")),
+      button("save-python", "Python", "A Python program that does the same", () => save(fileName(this.run, "py"), this.run.doc.snippet, "text/x-python")),
+      extras);
+    this.tools = h("div", { id: "tools" });
+    put(root,
+      h("div", { class: "left" },
+        h("section", { class: "card picture", "aria-label": "Picture" }, h("div", { class: "over" }, this.key, this.tools), this.stage,
+          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport, this.where), this.legend, this.note, takeaways),
+        h("div", { class: "pair" }, this.panels.certificate, this.panels.passes)),
+      h("div", { class: "right" }, this.panels.step, this.panels.proof),
+      this.live);
+  }
+
+  // Show a document; `state` may say the step and the views.
+  load(doc, state = {}) {
+    this.stop();
+    this.run = new Run(doc);
+    const can = available(this.run);
+    const views = state.views ?? [...new Set(["last", doc.predicts])];
+    this.state = { ...this.state, views: views.filter((view) => can[view]), t: 0 };
+    this.state.t = this._clamped(state.t ?? 0);
+    this.scrub.max = this.run.steps;
+    this._legend(can);
+    for (const name of ["proof", "certificate", "passes"]) this.panels[name].hidden = !this.run.steps;
+    certificatePanel(this.panels.certificate, this.run);
+    this._resize(true);
+  }
+
+  _legend(can) {
+    const box = (id, title, on, change, swatch) =>
+      h("label", { class: "view" }, h("input", { type: "checkbox", id, checked: on, onchange: (event) => change(event.target.checked) }), swatch, title);
+    const { doc } = this.run;
+    const views = VIEWS.filter(({ name }) => can[name] || name === "margin").map(({ name, title, dash }) =>
+      can[name]
+        ? box(`view-${name}`, title, this.state.views.includes(name), (on) => this._toggleView(name, on), swatch(name, dash))
+        : null);
+    put(this.legend, views,
+      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support" : "support points", this.state.street, (on) => this._set({ street: on })) : null,
+      doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (on) => this._set({ witness: on })) : null);
+    const shapes = ["●", "■", "▲", "◆", "▼", "⬟", "★"];
+    put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, shapes[c % 7]), ` ${label(doc.classes, c)}`)),
+      doc.x.length > doc.n_train ? h("span", null, "hollow: held out") : null);
+    this.note.textContent = doc.plane.note;
+  }
+
+  _toggleView(name, on) {
+    this._set({ views: on ? [...this.state.views, name] : this.state.views.filter((view) => view !== name) });
+  }
+
+  _set(change) {
+    this.state = { ...this.state, ...change };
+    this.render();
+    this.onChange(this.state);
+  }
+
+  _clamped(t) {
+    return Math.max(0, Math.min(this.run.steps, Number.isFinite(t) ? Math.round(t) : this.run.steps));
+  }
+
+  go(t) {
+    if (t !== this.state.t || t > this.run.steps) this._set({ t: this._clamped(t) });
+  }
+
+  // The next mistake on or back; beyond the last one the end, before the first the beginning.
+  mistake(direction) {
+    const { run, state } = this;
+    const k = run.mistakesAt(state.t);
+    if (direction > 0) this.go(k < run.m ? run.mistakeSteps[k] : run.steps);
+    else this.go(k > 1 && run.isMistake(state.t) ? run.mistakeSteps[k - 2] : k > 0 && !run.isMistake(state.t) ? run.mistakeSteps[k - 1] : 0);
+  }
+
+  toggle() {
+    if (this.timer) this.stop();
+    else {
+      if (this.state.t >= this.run.steps) this.go(0);
+      this.play();
+    }
+  }
+
+  play() {
+    const began = performance.now();
+    const from = this.state.t;
+    const frame = (now) => {
+      const t = Math.min(this.run.steps, from + Math.floor(((now - began) / 1000) * this.speed));
+      if (t !== this.state.t) this.go(t);
+      this.timer = t >= this.run.steps ? null : requestAnimationFrame(frame);
+      this._playing();
+    };
+    this.timer = requestAnimationFrame(frame);
+    this._playing();
+  }
+
+  stop() {
+    if (this.timer) cancelAnimationFrame(this.timer);
+    this.timer = null;
+    this._playing();
+  }
+
+  _restart() {
+    if (!this.timer) return;
+    this.stop();
+    this.play();
+  }
+
+  _playing() {
+    this.playing.textContent = this.timer ? "⏸ Pause" : "▶ Play";
+    this.playing.setAttribute("aria-label", this.timer ? "Pause (space)" : "Play (space)");
+  }
+
+  _key(event) {
+    if (!this.run || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = event.target;
+    if (at.matches("textarea, select, input:not([type=range]):not([type=checkbox])")) return;
+    if (event.key === " " && at.matches("button, summary, input[type=checkbox], a")) return;
+    const moves = {
+      ArrowRight: () => (event.shiftKey ? this.mistake(1) : this.go(this.state.t + 1)),
+      ArrowLeft: () => (event.shiftKey ? this.mistake(-1) : this.go(this.state.t - 1)),
+      ArrowDown: () => this.mistake(1),
+      ArrowUp: () => this.mistake(-1),
+      Home: () => this.go(0),
+      End: () => this.go(Infinity),
+      " ": () => this.toggle(),
+    };
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    if (event.key !== " ") this.stop();
+    moves[event.key]();
+  }
+
+  _resize(force = false) {
+    if (!this.run) return;
+    const width = Math.floor(this.stage.clientWidth);
+    if (!width || (!force && width === this.picture?.frame.width)) return;
+    // as high as leaves the steps in sight
+    const room = globalThis.innerHeight - (this.stage.getBoundingClientRect().top + globalThis.scrollY) - 140;
+    const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(width * 0.5, room)));
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    this.picture = new Picture(this.run, width, height, this.window);
+    this._drawMarks();
+    this.render();
+  }
+
+  // The mistakes as ticks below the slider.
+  _drawMarks() {
+    const width = this.marks.clientWidth || 600;
+    this.marks.width = width;
+    const context = this.marks.getContext("2d");
+    context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
+    const room = width - 16;
+    const crowded = this.run.m > room / 4;
+    context.globalAlpha = crowded ? Math.max(0.03, room / 4 / this.run.m) : 1;
+    for (const step of this.run.mistakeSteps) context.fillRect(8 + (room * step) / Math.max(1, this.run.steps) - 1, 1, 2, 8);
+  }
+
+  render() {
+    if (!this.picture) return;
+    const { run, state } = this;
+    const now = run.at(state.t);
+    this.picture.onCanvas(this.canvas, state);
+    this.scrub.value = state.t;
+    this.scrub.setAttribute("aria-valuetext", `step ${state.t} of ${run.steps}`);
+    put(this.where, h("b", null, `step ${state.t}`), ` of ${run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
+    stepPanel(this.panels.step, run, state.t);
+    proofPanel(this.panels.proof, run, state.t, this.whole, (on) => { this.whole = on; this.render(); document.getElementById("whole")?.focus(); });
+    passesPanel(this.panels.passes, run, state.t);
+    const said = now.example === null ? "before the first step" : `step ${state.t}, example ${now.example}, ${now.mistake ? `mistake ${now.k}` : "right"}, lead ${num(now.lead)}`;
+    const end = state.t === run.steps && run.steps ? ` ${outcome(run)}` : "";
+    this.live.textContent = this.timer ? "" : `${said}.${end}`;
+    this.canvas.setAttribute("aria-label", `${run.doc.name}: ${count(run.doc.x.length, "example")} of ${run.classes.length} classes and the boundary; ${said}`);
+  }
+}
+
+function swatch(name, dash) {
+  const line = s("line", { x1: 1, y1: 6, x2: 31, y2: 6, "stroke-dasharray": dash.join(" ") || null });
+  return s("svg", { class: `swatch ${name}`, viewBox: "0 0 32 12", width: 32, height: 12, "aria-hidden": "true" }, line);
+}

@@ -1,0 +1,51 @@
+// Numbers, vectors and sums as the lectures write them.
+
+export function num(value) {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (Math.abs(value) >= 1e12) {
+    const [digits, power] = value.toExponential(3).replace("-", "−").split("e+");
+    return `${digits}·10${Array.from(power, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  }
+  const whole = Number.isInteger(value) || Math.abs(value) >= 1e4;
+  const text = whole ? value.toFixed(0) : String(Number(value.toPrecision(4)));
+  return (text === "-0" ? "0" : text).replace("-", "−");
+}
+
+export function vec(values, most = 6) {
+  const shown = Array.from(values.slice(0, most), num);
+  return "(" + shown.join(", ") + (values.length > most ? ", …" : "") + ")";
+}
+
+function factor(value) {
+  const text = num(value);
+  return text.startsWith("−") ? `(${text})` : text;
+}
+
+// The sum of products: all of them where they are few, else the largest ones and the rest together.
+export function products(w, x, most = 5) {
+  const terms = Array.from(w, (weight, j) => ({ weight, value: x[j], product: weight * x[j] }));
+  if (terms.length <= most) return terms.map((t) => `${factor(t.weight)}·${factor(t.value)}`).join(" + ");
+  const largest = [...terms].sort((a, b) => Math.abs(b.product) - Math.abs(a.product)).slice(0, most - 1);
+  const rest = terms.reduce((sum, t) => sum + t.product, 0) - largest.reduce((sum, t) => sum + t.product, 0);
+  const told = largest.map((t) => `${factor(t.weight)}·${factor(t.value)}`);
+  return [...told, `${factor(rest)} of ${terms.length - largest.length} more`].join(" + ");
+}
+
+export function count(n, one, many = one + "s") {
+  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+}
+
+// A label as it is read aloud: −1 and +1 with their signs where these are the classes.
+export function label(classes, code) {
+  const name = classes[code];
+  if (classes.length === 2 && classes[0] === -1 && classes[1] === 1) return code === 1 ? "+1" : "−1";
+  return String(name).replace(/^-/, "−");
+}
+
+// A cell of a CSV file. A text that a spreadsheet would take for a formula is kept from being one.
+export function cell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  const text = /^[=+\-@\t\r]/.test(value) ? "'" + value : value;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,113 @@
+"""The lab as a server: what it hands out, what it refuses, how it starts and ends."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from separatrix.cli import app
+from separatrix.web import lab as lab_module
+from separatrix.web.lab import BODY_LIMIT, lab
+from separatrix.web.lab_page import STATIC
+from separatrix.web.skeleton import listening
+
+
+def ask(method, path, *, host="127.0.0.1:8765", **options):
+    async def asked():
+        transport = httpx.ASGITransport(app=lab(), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
+            return await client.request(method, path, headers={"host": host, **options.pop("headers", {})}, **options)
+
+    return asyncio.run(asked())
+
+
+def test_the_page_and_its_files_and_nothing_else():
+    assert ask("GET", "/").headers["content-type"].startswith("text/html")
+    for asset in STATIC.iterdir():
+        reply = ask("GET", f"/static/{asset.name}")
+        assert reply.status_code == 200 and reply.content == asset.read_bytes()
+        assert reply.headers["x-content-type-options"] == "nosniff"
+    assert ask("GET", "/static/main.js").headers["content-type"].startswith("text/javascript")
+    for path in ("/static/nothing.js", "/static/..%2f..%2flab.py", "/static/%2e%2e/lab.py", "/docs", "/openapi.json"):
+        assert ask("GET", path).status_code == 404
+
+
+def test_a_recipe_becomes_a_document():
+    reply = ask("POST", "/api/run", json={"data": "lecture:L4.1"})
+    assert reply.status_code == 200
+    assert reply.json()["w"] == [[0, 0], [4, 0], [3, -1], [1, -3]]
+    assert ask("POST", "/api/page", json={"data": "lecture:L4.1"}).text.startswith("<!doctype html>")
+    names = [entry["name"] for entry in ask("GET", "/api/choices").json()["lectures"]]
+    assert names == ["L1.8", "L2.4", "L4.1", "L4.xor", "L4.6", "L3.6"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "status", "message"),
+    [
+        (
+            {"data": "csv", "csv": "a,b,k\n1,x,u\n2,3,v\n"},
+            400,
+            "pasted.csv, line 2, column 2 (b): 'x' is not a finite number",
+        ),
+        ({"data": "../../etc/passwd"}, 400, "there are no data called '../../etc/passwd'"),
+        ({"tie": "maybe"}, 422, "tie"),
+        ({"n": 10**9}, 422, "n: Input should be less than or equal to 20000"),
+        ({"unknown": 1}, 422, "unknown: Extra inputs are not permitted"),
+        ({"points": [[1, 2]]}, 422, "points.0.2"),
+    ],
+)
+def test_what_cannot_be_run_is_one_sentence(recipe, status, message):
+    reply = ask("POST", "/api/run", json=recipe)
+    assert reply.status_code == status
+    assert list(reply.json()) == ["error"] and message in reply.json()["error"]
+    assert "Traceback" not in reply.text
+
+
+def test_foreign_hosts_foreign_pages_and_large_bodies_are_turned_away():
+    recipe = {"data": "lecture:L4.1"}
+    assert ask("GET", "/", host="evil.example").status_code == 421
+    assert ask("POST", "/api/run", json=recipe, host="evil.example:8765").status_code == 421
+    assert ask("POST", "/api/run", json=recipe, headers={"origin": "http://evil.example"}).status_code == 403
+    assert ask("POST", "/api/run", json=recipe, headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    reply = ask("POST", "/api/run", json={"data": "csv", "csv": "x" * BODY_LIMIT})
+    assert reply.status_code == 413 and "longer than" in reply.json()["error"]
+
+
+def test_a_port_in_use_is_one_line():
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(app, ["lab", "--port", str(port), "--no-browser"])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"separatrix lab: cannot listen on 127.0.0.1:{port}")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_missing_browser_is_one_line(monkeypatch):
+    said = []
+    monkeypatch.setattr(lab_module.webbrowser, "open", lambda url: False)
+    lab_module._show("http://127.0.0.1:1", said.append)
+    assert said == ["No browser was found here: open http://127.0.0.1:1 in one."]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+def test_it_says_where_it_is_and_ends_quietly_when_interrupted():
+    command = [sys.executable, "-m", "separatrix", "lab", "--port", "0", "--no-browser"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    try:
+        line = process.stdout.readline()
+        url = line.split()[4]
+        assert line.startswith("The lab is at http://127.0.0.1:") and "Ctrl-C" in line
+        assert httpx.get(f"{url}/api/choices", timeout=30).status_code == 200
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert (out, err) == ("", "")

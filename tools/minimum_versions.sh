@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs a part of the tests with the lowest version of every dependency that pyproject.toml allows.
+# Usage: tools/minimum_versions.sh [python3.12]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+"${1:-python3}" -m venv "$home/venv"
+export PATH="$home/venv/bin:$PATH" VIRTUAL_ENV="$home/venv" NUMBA_CACHE_DIR="$home/cache" PIP_DISABLE_PIP_VERSION_CHECK=1
+python - <<'PY' > "$home/lowest.txt"
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    project = tomllib.load(file)["project"]
+tests = [need for need in project["optional-dependencies"]["dev"] if need.startswith(("pytest", "hypothesis", "pandas"))]
+print(*(need.replace(">=", "==") for need in project["dependencies"]), *tests, sep="\n")
+PY
+cat "$home/lowest.txt"
+pip install -q . -r "$home/lowest.txt"
+python -m pytest -q tests/test_lectures.py tests/test_oracle.py tests/test_cli.py tests/test_readers.py

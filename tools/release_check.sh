@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds the wheel and the source distribution, looks into both, and tries the wheel in a clean environment.
+# Needs `build` and `twine`. Usage: tools/release_check.sh [python3.12]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+python -m build --outdir "$home/dist" . > "$home/build.log" || { cat "$home/build.log"; exit 1; }
+python -m twine check --strict "$home"/dist/*
+python - "$home/dist" <<'PY'
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+wheel, = Path(sys.argv[1]).glob("*.whl")
+source, = Path(sys.argv[1]).glob("*.tar.gz")
+inside = set(zipfile.ZipFile(wheel).namelist())
+packed = {name.split("/", 1)[1] for name in tarfile.open(source).getnames() if "/" in name}
+wanted = {"separatrix/py.typed", "separatrix/cli/train.py"} - inside
+missing = {"tests/test_lectures.py", "docs/index.md", "mkdocs.yml", "examples/proof.py", "README.md", "CHANGELOG.md", "LICENSE"} - packed
+strangers = {name for name in inside if not name.startswith(("separatrix/", "separatrix-"))}
+if wanted or missing or strangers:
+    sys.exit(f"the wheel lacks {wanted or 'nothing'}, has {strangers or 'nothing'} besides; the sdist lacks {missing or 'nothing'}")
+print(f"{wheel.name}: {len(inside)} files, typed; {source.name}: {len(packed)} files, with tests, docs and examples")
+PY
+"${1:-python3}" -m venv "$home/venv"
+export NUMBA_CACHE_DIR="$home/cache" PIP_DISABLE_PIP_VERSION_CHECK=1
+cd "$home"
+unset PYTHONPATH
+"$home/venv/bin/pip" install -q "$home"/dist/*.whl
+"$home/venv/bin/separatrix" --version
+"$home/venv/bin/separatrix" demo > "$home/demo.txt"
+grep -q "Pass 2 is clean" "$home/demo.txt"
+echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
