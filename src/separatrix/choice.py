@@ -16,7 +16,7 @@ from separatrix.inputs import HeldOut
 from separatrix.kernels import passes
 from separatrix.orders import Visits, visits
 from separatrix.rows import NO_ORDER, Floats, Ints, Rows, frozen
-from separatrix.training import Problem, Run, columns
+from separatrix.training import NO_FLAGS, Problem, Run, columns
 from separatrix.weights import Flat, Weights, averaged
 
 POWERS = range(-5, 3)
@@ -130,5 +130,5 @@ class Machines:
                 *(rows.parts, rows.d, codes, weight, order, soon, first, min(first + BLOCK, end)),
                 *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
                 *((run.bias, run.joint, run.ledger.tie, run.rule.code, run.rule.margin), self.Cs),
-                *(int(self.steps), 0, out, tally),
+                *(int(self.steps), 0, out, tally, NO_FLAGS),
             )

@@ -182,9 +182,8 @@ class Ledger:
     ) -> None:
         """Add mistakes; where that makes more than `limit`, let go of all of them and only count on."""
         if self.limit is not None and (self.absent or len(self) + len(step) > self.limit):
-            self.absent += len(self) + len(step)
-            for column in self._columns:
-                column.replace(column.values[:0].copy())
+            self.let_go()
+            self.absent += len(step)
             return
         if self._correction.size or np.any(correction != 1.0):
             if not self._correction.size:
@@ -198,6 +197,12 @@ class Ledger:
             self._shrink.append(shrink)
         if self._scored:
             self._score.append(score)
+
+    def let_go(self) -> None:
+        """Keep only the number of the mistakes made so far."""
+        self.absent += len(self)
+        for column in self._columns:
+            column.replace(column.values[:0].copy())
 
     def insert_class(self, classes: Array, place: int) -> None:
         """Make room for a class that was first met now."""

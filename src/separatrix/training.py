@@ -75,6 +75,10 @@ class Snapshot(NamedTuple):
     spread: list[Array]
 
 
+NO_FLAGS = np.empty(0, np.uint8)
+"""For whom the number of examples misjudged is enough."""
+
+
 def columns(size: int) -> tuple[Array, ...]:
     """Return room for so many mistakes, as the kernel writes them."""
     return tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "i4", "f8", "f8", "f8"))
@@ -226,7 +230,7 @@ class Run:
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
                 *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, None if K == 1 else np.empty(K)),
                 *((self.bias, self.joint, ledger.tie, self.rule.code, self.rule.margin), np.array([self.rule.C])),
-                *(ledger.steps, ledger.average_after, out, self.tally),
+                *(ledger.steps, ledger.average_after, out, self.tally, NO_FLAGS),
             )
             ledger.steps = int(steps)
             if m:

@@ -142,5 +142,5 @@ def with_class(w: Array, n_classes: int, place: int) -> Array:
     if n_classes == 1:
         return w
     if n_classes == 2:
-        w = np.concatenate([-w, w])
+        w = np.concatenate([0.0 - w, w])  # not −w: a weight that nobody touched stays +0
     return np.insert(w, place, 0.0, axis=0)

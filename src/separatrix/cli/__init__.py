@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from separatrix import __version__
-from separatrix.cli import models
+from separatrix.cli import models, services
 from separatrix.cli.options import Data, Label, Positive
 from separatrix.cli.postponed import postpone
 
@@ -148,3 +148,4 @@ def bench(
 
 for verb in (models.train, models.predict, models.evaluate, models.explain, models.export, models.info):
     app.command()(verb)
+app.command()(services.serve)

@@ -148,7 +148,25 @@ def spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down
 
 @kernel
 def present(
-    rows, d, codes, weight, order, soon, begin, end, flat, late, spread, scores, how, Cs, steps, average_after, out, tally
+    rows,
+    d,
+    codes,
+    weight,
+    order,
+    soon,
+    begin,
+    end,
+    flat,
+    late,
+    spread,
+    scores,
+    how,
+    Cs,
+    steps,
+    average_after,
+    out,
+    tally,
+    erred,
 ):
     """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
 
@@ -157,7 +175,8 @@ def present(
     keep one, else None; scores is room for those of several outputs, None where there is one. The code for what is None is
     not even compiled. Mistake m is written to the columns of out: step,
     example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
-    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses.
+    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses; where erred has
+    a size, erred[t - begin] is set for those of the visits.
     """
     data, indices, indptr = rows
     W, b = flat
@@ -204,13 +223,16 @@ def present(
                     continue
                 if not noted:
                     noted = True
-                    if rule == PERCEPTRON and problems == ONE:
+                    missed = True
+                    if rule != PERCEPTRON or problems != ONE:
+                        if scores is None:
+                            missed = not is_right(label == ONE, s, tie)
+                        else:
+                            missed = misjudged(label, scores, base, K, joint, tie)
+                    if missed:
                         tally[g + g] += 1.0
-                    elif scores is None:
-                        if not is_right(label == ONE, s, tie):
-                            tally[g + g] += 1.0
-                    elif misjudged(label, scores, base, K, joint, tie):
-                        tally[g + g] += 1.0
+                        if erred.size > 0:
+                            erred[t - np.uint64(begin)] = 1
                 tally[g + g + ONE] += enough - lead
                 c, shrink = worth, 0.0
                 if spread is not None:

@@ -33,6 +33,29 @@ def replay(rows, d, example, up, down, correction, shrink, scale, flat, spread, 
             apply(data, indices, indptr, i, d, W, b, K, ZERO, K, up[m], down[m], c, bias)
 
 
+@kernel
+def go_on(rows, d, example, up, down, correction, shrink, averaged, flat, late, spread, K, bias, full):
+    """Apply recorded corrections to flat = (W, b) and to late = (U, ub), as the pass that recorded them did.
+
+    averaged[m] is how many steps had been averaged before mistake m. late of no size is left alone.
+    """
+    data, indices, indptr = rows
+    W, b = flat
+    U, ub = late
+    d, K = np.uint64(d), np.uint64(K)
+    for m in range(np.uint64(example.size)):
+        i, c, before = np.uint64(example[m]), correction[m], averaged[m] if U.size > 0 else 0.0
+        if spread is not None:
+            apply_sharpened(
+                *(data, indices, indptr, i, d, flat, late, spread, K, ZERO, K, up[m], down[m], c, before, shrink[m]),
+                *(bias, full),
+            )
+        else:
+            apply(data, indices, indptr, i, d, W, b, K, ZERO, K, up[m], down[m], c, bias)
+            if before > 0.0:
+                apply(data, indices, indptr, i, d, U, ub, K, ZERO, K, up[m], down[m], c * before, bias)
+
+
 @part
 def tie_wins(up, down, tie):
     """Tell whether an exact tie is right for the class raised."""

@@ -67,7 +67,7 @@ def skeleton(title: str, *, hosts: Iterable[str] = (), body_limit: int, **option
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 takes a free one. Raises PortInUseError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once only where this is said
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

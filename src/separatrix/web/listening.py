@@ -1,0 +1,104 @@
+"""How an application is served until it is asked to end: no waiting for ever, and all that was accepted is finished."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from socket import socket
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_SECONDS = 10.0
+KEEP_ALIVE_SECONDS = 5
+CONNECTIONS = 4096
+_SWITCH_SECONDS = 0.0005
+"""How long a thread may hold up the others: learning must not delay predictions."""
+
+
+class Patient(H11Protocol):
+    """HTTP, for clients that send a request's first lines in time."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on while a request has begun and is not there; a byte now and then gains no time."""
+        super().data_received(data)
+        waiting = self.cycle is None or self.cycle.response_complete
+        if not waiting and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        elif waiting and self._deadline is None:
+            self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready; ends on Ctrl-C and on SIGTERM, and then returns."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _config(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Patient,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=30,
+        limit_concurrency=CONNECTIONS,
+    )
+
+
+def serve(app: FastAPI, listener: socket, ready: Callable[[], None]) -> None:
+    """Serve until the process is asked to end; `ready` is called once requests are answered."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2 * CONNECTIONS)), hard))
+    _Server(_config(app), ready).run(sockets=[listener])

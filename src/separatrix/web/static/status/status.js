@@ -1,0 +1,174 @@
+"use strict";
+
+// The status page: what /stats, /ledger, /predict and /explain say, shown. Nothing is kept but the token, for this tab.
+
+const by = (id) => document.getElementById(id);
+const number = new Intl.NumberFormat("en");
+const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %`);
+let token = sessionStorage.getItem("separatrix-token") || "";
+let input = "features";
+let shownMistakes = -1;
+
+function make(tag, text, name) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  if (name) made.className = name;
+  return made;
+}
+
+function draw(tag, attributes, text) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+async function ask(path, body) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body && JSON.stringify(body) });
+  if (reply.status === 401) by("token-form").hidden = false;
+  const told = await reply.json();
+  if (!reply.ok) throw new Error(told.error);
+  return told;
+}
+
+function chart(stats) {
+  const svg = by("chart");
+  svg.replaceChildren();
+  by("empty").hidden = stats.windows.length > 0;
+  svg.classList.toggle("empty", !stats.windows.length);
+  if (!stats.windows.length) return;
+  const [left, right, top, bottom] = [64, 632, 14, 190];
+  const highest = Math.max(0.01, ...stats.windows.map((w) => w.error));
+  const step = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5].find((s) => highest / s <= 5) || 0.5;
+  const most = Math.ceil(highest / step) * step;
+  const x = (n) => left + ((right - left) * n) / stats.examples;
+  const y = (share) => bottom - ((bottom - top) * share) / most;
+  for (let share = 0; share <= most + 1e-9; share += step) {
+    svg.append(draw("line", { class: "grid", x1: left, x2: right, y1: y(share), y2: y(share) }));
+    const shown = `${+(100 * share).toFixed(1)} %`;
+    svg.append(draw("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, shown));
+  }
+  const points = stats.windows.map((w) => [x((w.from - 1 + w.to) / 2), y(w.error)]);
+  const path = points.map((p) => p.map((v) => v.toFixed(1)).join(",")).join(" L");
+  const ends = [points[0][0], points[points.length - 1][0]];
+  svg.append(draw("path", { class: "area", d: `M${ends[0]},${bottom} L${path} L${ends[1]},${bottom} Z` }));
+  svg.append(draw("path", { class: "line", d: `M${path}` }));
+  const last = points[points.length - 1];
+  svg.append(draw("circle", { class: "dot", cx: last[0], cy: last[1], r: 4 }));
+  svg.append(draw("text", { x: left, y: 212 }, "example 1"));
+  svg.append(draw("text", { x: right, y: 212, "text-anchor": "end" }, number.format(stats.examples)));
+  const width = stats.windows[0].to - stats.windows[0].from + 1;
+  by("window").textContent = `Windows of ${number.format(width)} examples.`;
+}
+
+function classes(stats) {
+  by("classes").hidden = !stats.classes.length;
+  const rows = [...stats.classes].sort((a, b) => b.examples - a.examples).slice(0, 20).map((c) => {
+    const row = make("tr");
+    row.append(make("td", c.class), make("td", number.format(c.examples), "n"));
+    row.append(make("td", number.format(c.errors), "n"), make("td", percent(c.error), "n"));
+    return row;
+  });
+  by("classes").tBodies[0].replaceChildren(...rows);
+}
+
+function terms(told, most) {
+  const table = make("table", undefined, "terms");
+  const head = make("tr");
+  for (const [name, kind] of [["feature", ""], ["value", "n"], ["weight", "n"], ["value × weight", "n"]]) head.append(make("th", name, kind));
+  table.append(head);
+  for (const term of told.terms.slice(0, most)) {
+    const row = make("tr");
+    row.append(make("td", term.name));
+    for (const part of [term.value, term.weight, term.product]) row.append(make("td", String(+part.toPrecision(4)), "n"));
+    table.append(row);
+  }
+  const rest = told.terms.length - most;
+  if (rest > 0) table.append(make("caption", `and ${rest} more`, "quiet"));
+  const scrolling = make("div", undefined, "scroll");
+  scrolling.append(table);
+  return scrolling;
+}
+
+function mistake(m) {
+  const item = make("li", undefined, m.undone ? "undone" : "");
+  const when = new Date(1000 * m.time).toLocaleString();
+  const moved = [m.raised !== null && `should be ${m.raised}`, m.lowered !== null && `not ${m.lowered}`].filter(Boolean).join(", ");
+  item.append(make("div", `${moved} · example ${number.format(m.example)} · ${when}`, "quiet"));
+  const given = m.text !== undefined ? m.text : JSON.stringify(m.features || m.row);
+  item.append(make("div", given.length > 400 ? `${given.slice(0, 400)}…` : given, "given"));
+  const why = make("button", "how it is judged now", "plain");
+  why.type = "button";
+  why.addEventListener("click", async () => {
+    try {
+      const told = await ask("/explain", { [input]: m.text !== undefined ? m.text : m.features || m.row });
+      why.replaceWith(make("div", `${told.prediction}, by ${+Math.abs(told.score).toPrecision(4)}`), terms(told, 10));
+    } catch (error) { why.replaceWith(make("div", error.message, "error")); }
+  });
+  item.append(why);
+  return item;
+}
+
+async function mistakes(before) {
+  const page = await ask(`/ledger?limit=10${before ? `&before=${before}` : ""}`);
+  const items = page.mistakes.map(mistake);
+  if (before) by("mistakes").append(...items);
+  else by("mistakes").replaceChildren(...items);
+  by("no-mistakes").hidden = page.total > 0;
+  by("more").hidden = page.next === null;
+  by("more").onclick = () => mistakes(page.next);
+}
+
+const SAMPLES = { features: '{"free": 1, "money": 2}', text: "free entry: call now", row: '{"age": 37, "job": "cook"}' };
+
+async function refresh() {
+  try {
+    const stats = await ask("/stats");
+    by("token-form").hidden = true;
+    by("state").textContent = stats.waiting ? `${stats.waiting} requests wait` : "live";
+    by("state").classList.remove("error");
+    by("learner").textContent = stats.learner;
+    for (const name of ["examples", "errors", "features"]) by(name).textContent = number.format(stats[name]);
+    by("error").textContent = percent(stats.error);
+    by("recent").textContent = percent(stats.drift.recent);
+    by("drift").hidden = !stats.drift.drifting;
+    by("drift").textContent = `The error has risen: ${percent(stats.drift.recent)} of the last ${number.format(stats.drift.examples)}, ${percent(stats.drift.before)} before.`;
+    input = stats.input;
+    by("example-label").textContent = { features: "Features, as JSON", text: "A text", row: "A table row, as JSON" }[input];
+    by("example").placeholder = SAMPLES[input];
+    chart(stats);
+    classes(stats);
+    const mark = stats.mistakes + stats.undone;
+    if (mark !== shownMistakes) {
+      await mistakes();
+      shownMistakes = mark;
+    }
+  } catch (error) {
+    by("state").textContent = error.message;
+    by("state").classList.add("error");
+  }
+  setTimeout(refresh, document.hidden ? 10000 : 2000);
+}
+
+by("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = by("token").value;
+  sessionStorage.setItem("separatrix-token", token);
+});
+
+by("try").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const answer = by("answer");
+  try {
+    const written = by("example").value || SAMPLES[input];
+    const told = await ask("/explain", { [input]: input === "text" ? written : JSON.parse(written) });
+    answer.replaceChildren(make("span", told.prediction === null ? "nothing was learned yet" : told.prediction, "label"));
+    if (told.terms.length) answer.append(make("span", ` by ${+Math.abs(told.score).toPrecision(4)}`, "quiet"), terms(told, 15));
+  } catch (error) {
+    answer.replaceChildren(make("span", error instanceof SyntaxError ? "This is not JSON." : error.message, "error"));
+  }
+});
+
+refresh();
