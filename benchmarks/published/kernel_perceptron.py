@@ -18,7 +18,7 @@ def rows(quick: bool) -> Iterator[Figure]:
         for passes in counts:
             last, averaged, voted, random = (result.errors[how, passes] for how in ("last", "averaged", "voted", "random"))
             yield Figure(
-                f"MNIST, kernel of degree {result.degree}, {passes:g} passes",
+                f"MNIST, kernel of degree {result.degree}, {passes:g} {'pass' if passes == 1 else 'passes'}",
                 SOURCE,
                 f"the first {n:,} examples, (1 + ⟨x,z⟩)^{result.degree}, joint, {m:,} test examples, one order",
                 "error of averaged and voted below that of last and random",
