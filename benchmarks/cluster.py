@@ -13,6 +13,8 @@ overhead  the best of five passes beside the kernels' own time, by shards and by
 A peer that is not installed is a row that says so.
 """
 
+import contextlib
+import io
 import sys
 import tempfile
 import time
@@ -22,6 +24,9 @@ from pathlib import Path
 import numpy as np
 import psutil
 import scipy.sparse as sp
+
+from benchmarks.harness import Quality, Row
+from benchmarks.timing import Times
 
 D, WORDS, SHARDS, HELD, PASSES = 100_000, 30, 16, 2, 5
 RULE = {"rule": "arow", "random_state": 0}
@@ -119,6 +124,16 @@ def beside_mllib(train, test):
     alone = (whole - read) / (seconds - clock.at["reading"])
     print(f"times shorter: {whole / seconds:.1f}; without reading {alone:.1f}; in processor time {used / mine:.1f}")
     session.stop()
+    return Row(
+        f"{n:,} rows of text to MLlib's accuracy, on one Spark session",
+        ours=f"pass {number}",
+        peer="MLlib LinearSVC",
+        our_times=Times([seconds], [mine]),
+        their_times=Times([whole], [used]),
+        floor=3,
+        quality=Quality.compared("held-out accuracy", scores[number - 1], accuracy),
+        note=f"in processor time {used / mine:.1f}",
+    )
 
 
 def beside_dask_ml(rows):
@@ -154,6 +169,16 @@ def beside_dask_ml(rows):
                 alone = theirs / number / (clock.after(3) - clock.after(2))
                 print(f"times shorter: {theirs / seconds:.1f}; a pass by itself {alone:.1f}", end="; ")
                 print(f"in processor time {used / mine:.1f}", flush=True)
+                yield Row(
+                    f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster",
+                    ours=f"pass {reached}",
+                    peer="dask_ml Incremental(SGDClassifier)",
+                    our_times=Times([seconds], [mine]),
+                    their_times=Times([theirs], [used]),
+                    floor=5,
+                    quality=Quality.compared("held-out accuracy", scores[reached - 1], accuracy),
+                    note=f"in processor time {used / mine:.1f}; a pass by itself {alone:.1f}",
+                )
 
 
 SMALL = ((0, (500, D), float), (1, (500,), int))
@@ -197,6 +222,22 @@ def overhead():
                 print(f"| {d:,} | {shards} | {kernels:.3f} | {seconds} | {sizes[0]:,.0f} | {sizes[1]:,.0f} |", flush=True)
 
 
+def rows(quick=False):
+    size = 1 << 15 if quick else 1 << 20
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore")
+        found = []
+        try:
+            found.append(beside_mllib(*write(Path(folder), size)))
+        except ImportError as missing:
+            found.append(Row.missing("text to MLlib's accuracy", "MLlib LinearSVC", str(missing)))
+        try:
+            found += beside_dask_ml(size)
+        except ImportError as missing:
+            found.append(Row.missing("rows to its accuracy", "dask_ml Incremental(SGDClassifier)", str(missing)))
+    yield from found
+
+
 def main():
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 20
     wanted = sys.argv[2:] or ["spark", "dask", "overhead"]
@@ -212,7 +253,7 @@ def main():
     if "dask" in wanted:
         print(HEAD, flush=True)
         try:
-            beside_dask_ml(rows)
+            list(beside_dask_ml(rows))
         except ImportError as missing:
             print(f"| dask_ml | not installed: {missing} | | | |")
     if "overhead" in wanted:
