@@ -207,11 +207,7 @@ class Run:
                 self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
             else:
                 self._present(problem, block, offset)
-        if not self.last.sound:
-            raise ValueError(
-                f"the rule {self.rule.name!r} has lost its matrix to rounding: the features span too many powers of ten; "
-                "scale them, or use the rule 'arow'"
-            )
+        self.last.check_spread()
         return self.ledger.total - before
 
     def _present(self, problem: Problem, block: Visits, names: Ints | int) -> None:

@@ -75,12 +75,15 @@ class Flat:
             return [self.V.copy().reshape(self.K, self.d + 1, self.d + 1), self.vb.copy()]
         return [self._shaped(self.V), self.vb.copy()]
 
-    @property
-    def sound(self) -> bool:
-        """Whether the whole matrices Σ, if there are any, still have variances on their diagonals."""
+    def check_spread(self) -> None:
+        """Raise where whole matrices Σ no longer have variances on their diagonals."""
         if self.spread != "full":
-            return True
-        return bool(np.all(np.diagonal(self.V.reshape(self.K, self.d + 1, self.d + 1), axis1=1, axis2=2) > 0.0))
+            return
+        if np.any(np.diagonal(self.V.reshape(self.K, self.d + 1, self.d + 1), axis1=1, axis2=2) <= 0.0):
+            raise ValueError(
+                "the rule 'arow-full' has lost its matrix to rounding: the features span too many powers of ten; "
+                "scale them, or use the rule 'arow'"
+            )
 
     def _shaped(self, array: Floats) -> Floats:
         copy = array.copy()
