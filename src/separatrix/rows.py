@@ -89,7 +89,7 @@ class Rows:
         if self.sparse:
             return Rows(self.source[which])
         kept = self.source.dtype if self.source.dtype == np.float32 else np.float64
-        return Rows(np.ascontiguousarray(self.source[which], dtype=kept))
+        return Rows(np.require(self.source[which], kept, ["C", "A"]))
 
     def squared_norms(self) -> Floats:
         """Return ‖x‖² of each row, in float64 whatever the type of X."""

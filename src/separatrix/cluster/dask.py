@@ -70,8 +70,9 @@ class Dask(Engine):
         leaves, done = [], 0
         for place, number in enumerate(which):
             chunk, name = self.chunks[number], self.names[number]
-            home: dict[str, Any] = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
-            where = {} if isinstance(chunk, Future) else home
+            where: dict[str, Any] = {}
+            if workers and not isinstance(chunk, Future):  # it has the file on its disk since the last pass
+                where = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
             key = f"shard-{number}-{secrets.token_hex(8)}"
             leaves.append(client.submit(_run, weights, number, name, chunk, key=key, **where))
 

@@ -59,14 +59,18 @@ class Part:
 
     def __add__(self, other: Part) -> Part:
         if self.where is not None and other.where is not None:
-            where = np.union1d(self.where, other.where)
+            both = np.concatenate([self.where, other.where])
+            order = np.argsort(both, kind="stable")  # a merge of two sorted runs
+            both = both[order]
+            fresh = np.append(True, both[1:] != both[:-1])[: len(both)]
+            where, again = both[fresh], np.flatnonzero(~fresh)
             if SPARSE_BELOW * len(where) < self.size:
-                zeros = [np.zeros((len(where), array.shape[1])) for array in self.values]
-                for part in (self, other):
-                    place = np.searchsorted(where, part.where)  # type: ignore[arg-type]
-                    for total, array in zip(zeros, part.values, strict=True):
-                        total[place] += array
-                return Part(self.size, where, zeros, self.blanks)
+                values = []
+                for pair in zip(self.values, other.values, strict=True):
+                    rows = np.concatenate(pair)[order]
+                    rows[again - 1] += rows[again]
+                    values.append(rows[fresh])
+                return Part(self.size, where, values, self.blanks)
         whole, rest = (self, other) if self.where is None else (other, self)
         values = whole.at(None)
         for total, array in zip(values, rest.values, strict=True):

@@ -77,7 +77,8 @@ class Piece:
         except ValueError:
             name_text_column(X)
             raise
-        self.X = self.X.astype(np.float64) if self.X.dtype == object else self.X
+        if not sp.issparse(self.X):  # what came over a network need not be aligned, and every pass would copy it
+            self.X = np.require(self.X, np.float64 if self.X.dtype == object else None, ["C", "A"])
 
     def _read_table(self, chunk: Any) -> None:
         import pyarrow as pa
