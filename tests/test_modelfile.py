@@ -3,10 +3,8 @@
 import io
 import os
 import pickle
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import joblib
 import numpy as np
@@ -225,12 +223,3 @@ def test_pickle_and_joblib_keep_the_model_too(estimator):
         same(again, model, X)
         if estimator in ONLINE:
             same(again.partial_fit(X, Y), pickle.loads(pickle.dumps(model)).partial_fit(X, Y), X)
-
-
-def test_the_code_of_the_document_prints_what_it_shows(capsys):
-    text = (Path(__file__).parents[1] / "docs" / "models.md").read_text()
-    namespace = {}
-    for code, shown in re.findall(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S):
-        exec(code, namespace)
-        assert capsys.readouterr().out.split() == shown.split()
-    assert "told" in namespace
