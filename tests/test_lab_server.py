@@ -96,7 +96,9 @@ def test_a_missing_browser_is_one_line(monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 def test_it_says_where_it_is_and_ends_quietly_when_interrupted():
-    command = [sys.executable, "-m", "separatrix", "lab", "--port", "0", "--no-browser"]
+    reset = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # a background job has it ignored
+    started = f"{reset}; from separatrix.cli import app; app()"
+    command = [sys.executable, "-c", started, "lab", "--port", "0", "--no-browser"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
     )
