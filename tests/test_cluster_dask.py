@@ -112,14 +112,16 @@ def _hide():
     sys.meta_path.insert(0, Absent)
 
 
-def test_workers_without_the_package_say_so(client, tmp_path):
+def test_workers_without_the_package_say_so(tmp_path):
     pattern = whole_numbers(tmp_path, shards=2)
-    client.run(_by_value(_hide))
-    try:
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path)}),
+        LocalCluster(1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as bare,
+    ):
+        bare.run(_by_value(_hide))
         with pytest.raises(DataError, match="separatrix is not installed on the workers"):
-            fit(learner(), pattern, engine=client)
-    finally:
-        client.restart()
+            fit(learner(), pattern, engine=bare)
 
 
 def _by_value(function):

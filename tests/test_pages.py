@@ -61,7 +61,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    return inside
+    yield inside
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def commands(text):
