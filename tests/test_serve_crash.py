@@ -90,7 +90,7 @@ def test_killed_at_random_moments(tmp_path):
     chance = random.Random(os.environ.get("SEPARATRIX_SEED", "0"))
     server = Served(tmp_path / "state", "--snapshot-every", "0.3").start()
     port = server.url.rpartition(":")[2]
-    each = 60 * KILLS
+    each = 250 * KILLS  # more than idle clients could send before the last kill
     streams = [marked(examples(each, seed=k), k) for k in range(4)]
     loads = [Load(server.url, stream, k) for k, stream in enumerate(streams)]
     for load_ in loads:
