@@ -1,10 +1,15 @@
 """Saving and loading, and being the same afterwards: for the tests of model files."""
 
+import json
+import struct
+
 import numpy as np
 import scipy.sparse as sp
+from safetensors.numpy import load as read_tensors
+from safetensors.numpy import save as write_tensors
 from sklearn.datasets import load_iris
 
-from separatrix import load, save
+from separatrix import load, modelfile, save
 from separatrix.dualledger import Dropped
 
 IRIS = load_iris(as_frame=True)
@@ -40,3 +45,16 @@ def same(a, b, X):
             assert ours == theirs and type(ours) is type(theirs), name
     assert np.array_equal(a.decision_function(X), b.decision_function(X))
     assert np.array_equal(a.predict(X), b.predict(X)) and a.predict(X).dtype == b.predict(X).dtype
+
+
+def parts(data):
+    (length,) = struct.unpack("<Q", data[:8])
+    told = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["separatrix"])
+    return told["body"], {name: array.copy() for name, array in read_tensors(data).items()}
+
+
+def signed(body, arrays):
+    """A file whose sum is right, whatever is in it."""
+    text = modelfile._canonical(body)
+    told = {"body": body, "sha256": modelfile._sum(text, arrays)}
+    return write_tensors(arrays, {"separatrix": modelfile._canonical(told)})

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import separatrix
 from discovery import ESTIMATORS, ONLINE, seeded
-from filing import IRIS, SPAM, TEXTS, X, Y, round_trip, same
+from filing import IRIS, SPAM, TEXTS, X, Y, parts, round_trip, same, signed
 from separatrix import Perceptron, TextFeatures, load, save
 from separatrix.modelfile import ModelFileError
 from separatrix.rules import RULES, WITH_C
@@ -22,6 +22,16 @@ from separatrix.states import CLASSIFIERS
 
 STREAMS = [estimator for estimator in ESTIMATORS if hasattr(estimator(), "partial_fit")]
 WAYS = {"two": Y == 1, "three": np.array(["setosa", "versicolor", "virginica"])[Y]}
+
+
+def test_a_file_that_does_not_say_in_what_order_is_read(tmp_path):
+    """As the first ones were written."""
+    model = Perceptron(order="cyclic").fit(X, Y)
+    save(model, tmp_path / "m.sepx")
+    body, arrays = parts((tmp_path / "m.sepx").read_bytes())
+    del body["estimator"]["runs"][0]["order"]
+    (tmp_path / "old.sepx").write_bytes(signed(body, arrays))
+    same(load(tmp_path / "old.sepx").estimator, model, X)
 
 
 def test_every_public_classifier_has_a_place_in_the_file():

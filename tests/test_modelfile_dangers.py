@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 
 import separatrix
-from filing import SPAM, TEXTS, X, Y
-from separatrix import Model, Perceptron, TextFeatures, load, modelfile, save
+from filing import SPAM, TEXTS, X, Y, parts, signed
+from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, modelfile, save
 from separatrix.modelfile import ModelFileError
 
 # Writing.
@@ -113,19 +112,6 @@ def test_damaged_files_load_equal_or_are_refused(good, tmp_path_factory, data):
         assert (folder / "again.sepx").read_bytes() == good
 
 
-def parts(data):
-    (length,) = struct.unpack("<Q", data[:8])
-    told = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["separatrix"])
-    return told["body"], {name: array.copy() for name, array in read_tensors(data).items()}
-
-
-def signed(body, arrays):
-    """A file whose sum is right, whatever is in it."""
-    text = modelfile._canonical(body)
-    told = {"body": body, "sha256": modelfile._sum(text, arrays)}
-    return write_tensors(arrays, {"separatrix": modelfile._canonical(told)})
-
-
 def places(tree, path=()):
     yield path
     for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
@@ -135,9 +121,8 @@ def places(tree, path=()):
 HOSTILE = [None, True, -1, 0, 1, 2**31 - 1, 2**62, 2**70, 1e308, 0.5, "", "x", [], {}, [[1]], {"float": "nan"}, "inf"]
 
 
-@settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.data())
-def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_factory, data):
+def spoilt(good, data):
+    """The file with one thing in it changed, and a right sum."""
     body, arrays = parts(good)
     if data.draw(st.booleans()):
         *path, last = data.draw(st.sampled_from([p for p in places(body) if p]))
@@ -163,8 +148,14 @@ def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_fac
         elif array.size:
             poke = np.nan if array.dtype.kind == "f" else data.draw(st.sampled_from([np.iinfo(array.dtype).max, -1, 3]))
             array.reshape(-1)[data.draw(st.integers(0, array.size - 1))] = np.array(poke).astype(array.dtype)
+    return signed(body, arrays)
+
+
+@settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
-    if refused(signed(body, arrays), folder) is None:
+    if refused(spoilt(good, data), folder) is None:
         model = load(folder / "bad.sepx")
         rows = model.features.transform(TEXTS)
         try:  # whatever was loaded, nothing but a clear error can come of it
@@ -172,6 +163,40 @@ def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_fac
             model.estimator.partial_fit(rows, model.estimator.classes_[:1].repeat(6))
         except ValueError:
             pass
+
+
+KERNELS = [{"kernel": "rbf"}, {"kernel": "poly", "budget": 3, "record": True}, {"budget": 3}, {"kernel": "precomputed"}]
+POINTS = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1], [2, 2], [2, -2]])
+
+
+@pytest.fixture(scope="module")
+def kernel_files(tmp_path_factory):
+    path, files = tmp_path_factory.mktemp("kernels") / "m.sepx", []
+    for how in KERNELS:
+        X = POINTS @ POINTS.T if how.get("kernel") == "precomputed" else POINTS
+        save(KernelPerceptron(random_state=0, **how).fit(X, np.sign(POINTS.prod(axis=1)).astype(int)), path)
+        files.append((X, path.read_bytes()))
+    return files
+
+
+@settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_hostile_kernel_perceptrons_are_usable_or_refused(kernel_files, tmp_path_factory, data):
+    X, good = kernel_files[data.draw(st.integers(0, len(KERNELS) - 1))]
+    path = tmp_path_factory.getbasetemp() / "bad.sepx"
+    path.write_bytes(spoilt(good, data))
+    try:
+        model = load(path)
+    except ModelFileError as error:
+        assert str(error).startswith(str(path)) and "\n" not in str(error) and len(str(error)) < 500
+        return
+    try:
+        assert model.predict(X).shape == (6,)
+        for how in ("last", "averaged", "voted", "random"):
+            model.estimator.set_params(predict_with=how).decision_function(X)
+        model.estimator.after(1).predict(X)
+    except ValueError:
+        pass
 
 
 def test_each_wrong_thing_is_named(good, tmp_path):

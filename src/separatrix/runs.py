@@ -86,8 +86,8 @@ def unpack_run(classes: Any, d: int, state: State, parcel: Parcel, at: str) -> R
     run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
     run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
     run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
-    run.streaming, run.order = flag(state, "streaming"), word(state, "order", ORDERS)
-    run.seed = whole(state, "seed", 0, 1 << 128)
+    run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
+    run.order = word({"order": "cyclic"} | state, "order", ORDERS)  # the first files did not say
     run.radius_squared = number(state, "radius_squared")
     if run.radius_squared < 0.0:
         raise ModelFileError("radius_squared is negative")
