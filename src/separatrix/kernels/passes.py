@@ -60,14 +60,20 @@ def misjudged(label, scores, base, K, joint, tie):
 
 
 @part
+def falls_short(misjudged, lead, rule, margin):
+    """Tell whether it is a mistake to the rule."""
+    if rule == MARGIN:
+        return lead <= margin
+    if rule != PERCEPTRON:
+        return lead < 1.0
+    return misjudged
+
+
+@part
 def wrong_sign(positive, s, tie, rule, margin):
     """Return (is it a mistake, lead) for the score of one output."""
     lead = s if positive else -s
-    if rule == MARGIN:
-        return lead <= margin, lead
-    if rule != PERCEPTRON:
-        return lead < 1.0, lead
-    return not is_right(positive, s, tie), lead
+    return falls_short(not is_right(positive, s, tie), lead, rule, margin), lead
 
 
 @part
@@ -77,11 +83,7 @@ def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
         rival = highest_wrong(label, scores, base, K)
         up, down = np.int64(label), np.int64(rival)
         s = lead = scores[base + label] - scores[base + rival]
-        wrong = beats(rival, label, scores, base, tie)
-        if rule == MARGIN:
-            wrong = lead <= margin
-        elif rule != PERCEPTRON:
-            wrong = lead < 1.0
+        wrong = falls_short(beats(rival, label, scores, base, tie), lead, rule, margin)
     else:
         positive = label == (ONE if K == ONE else k)
         s = scores[base + k]
