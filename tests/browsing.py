@@ -77,3 +77,15 @@ def axe():
         return (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
     except ImportError:
         missing("axe-playwright-python is not installed")
+
+
+def visit(page, url, state):
+    """Open the lab in a state."""
+    page.goto("about:blank")
+    page.goto(f"{url}/#{state}")
+    page.wait_for_selector("#where b")
+
+
+def shown(page, name):
+    """What is written in a part of the page."""
+    return page.locator(f"#{name}").inner_text()

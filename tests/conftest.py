@@ -10,6 +10,8 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import browsing
+
 os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("separatrix", deadline=None, derandomize=True)
 settings.load_profile("separatrix")
@@ -22,3 +24,23 @@ def data_folder() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"the real data sets are not at {DATA}; set SEPARATRIX_DATA")
     return DATA
+
+
+@pytest.fixture(scope="module")
+def lab_url():
+    """The address of a lab."""
+    with browsing.served() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with browsing.chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser, lab_url):
+    """A page of the lab, which must not have a fault."""
+    with browsing.watched(browser, lab_url) as opened:
+        yield opened

@@ -6,38 +6,9 @@ import io
 import pytest
 from typer.testing import CliRunner
 
-from browsing import chromium, served, watched
+from browsing import shown, visit, watched
 from separatrix.cli import app
 from separatrix.data.lectures import EXAMPLES
-
-
-@pytest.fixture(scope="module")
-def lab_url():
-    with served() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(browser, lab_url):
-    with watched(browser, lab_url) as opened:
-        yield opened
-
-
-def visit(page, url, state):
-    page.goto("about:blank")
-    page.goto(f"{url}/#{state}")
-    page.wait_for_selector("#where b")
-
-
-def shown(page, name):
-    return page.locator(f"#{name}").inner_text()
-
 
 STEPS = {
     "L1.8": (["(0, 0)", "(0, 0)", "(1, −0.5)", "(1, 0.5)", "(1, −0.5)", "(1, −0.5)"], [3, 4, 5], "touching"),

@@ -4,35 +4,7 @@ import statistics
 
 import pytest
 
-from browsing import axe, chromium, served, watched
-
-
-@pytest.fixture(scope="module")
-def lab_url():
-    with served() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(browser, lab_url):
-    with watched(browser, lab_url) as opened:
-        yield opened
-
-
-def visit(page, url, state):
-    page.goto("about:blank")
-    page.goto(f"{url}/#{state}")
-    page.wait_for_selector("#where b")
-
-
-def shown(page, name):
-    return page.locator(f"#{name}").inner_text()
+from browsing import axe, shown, visit, watched
 
 
 def settled(page, text):

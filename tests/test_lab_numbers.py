@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from browsing import chromium, served, watched
+from browsing import watched
 from separatrix import AveragedPerceptron, KernelPerceptron, VotedPerceptron, trace
 from separatrix.web.lab_recipe import Recipe
 
@@ -30,14 +30,8 @@ KERNELS = [
 
 
 @pytest.fixture(scope="module")
-def lab_url():
-    with served() as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def page(lab_url):
-    with chromium() as browser, watched(browser, lab_url) as opened:
+def page(browser, lab_url):
+    with watched(browser, lab_url) as opened:
         opened.goto(lab_url)
         opened.wait_for_selector("#where b")
         yield opened
