@@ -27,9 +27,8 @@ def lines(certificate: Certificate) -> list[str]:
     """Return the statement, a sentence or two a line."""
     proof = certificate.proof
     space = "(x, 1)" if proof.bias else "x"
-    said = [
-        f"{certificate.verdict}: {proof.n} examples, {proof.d} features, {proof.n_classes} classes, in the space of {space}"
-    ]
+    features = f"{proof.d} feature{'s' * (proof.d != 1)}"
+    said = [f"{certificate.verdict}: {proof.n} examples, {features}, {proof.n_classes} classes, in the space of {space}"]
     if certificate.verdict == "undecided":
         return [*said, "neither a separator nor a witness was found in the time given"]
     if certificate.verdict == "separable":

@@ -8,7 +8,7 @@ import typer
 
 from separatrix import __version__
 from separatrix.cli import models, services
-from separatrix.cli.options import Data, Label, Positive
+from separatrix.cli.options import Data, Drop, InModel, Label, Positive
 from separatrix.cli.postponed import postpone
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ def trace(
     data: Data,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
     order: Annotated[str, typer.Option(help="cyclic, shuffle, permutation or random.")] = "cyclic",
     tie: Annotated[str | None, typer.Option(help='What a score of 0 means: mistake, "+1" or "-1".')] = None,
     bias: Annotated[
@@ -57,7 +58,7 @@ def trace(
     from separatrix.cli.trace import show
 
     form = "json" if as_json else form
-    show(data, label, positive, order=order, tie=tie, bias=bias, passes=passes, seed=seed, form=form, html=html)
+    show(data, label, positive, drop or [], order=order, tie=tie, bias=bias, passes=passes, seed=seed, form=form, html=html)
 
 
 @app.command()
@@ -84,6 +85,8 @@ def certify(
     data: Data,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    model: InModel = None,
     bias: Annotated[
         bool | None, typer.Option("--bias/--no-bias", help="Allow a bias. Default: yes, except for the lectures' examples.")
     ] = None,
@@ -94,7 +97,7 @@ def certify(
     """Prove whether a linear classifier can get every example right. Exit: 0 separable, 1 not, 2 bad input, 3 undecided."""
     from separatrix.cli.certify import run
 
-    raise typer.Exit(run(data, label, positive, bias, as_json, output, time_limit))
+    raise typer.Exit(run(data, label, positive, drop or [], model, bias, as_json, output, time_limit))
 
 
 @app.command()
@@ -103,11 +106,13 @@ def check(
     data: Data,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
+    model: InModel = None,
 ) -> None:
     """Check a certificate against the data, exactly. Exit: 0 it holds, 1 it does not, 2 bad input."""
     from separatrix.cli.check import run
 
-    raise typer.Exit(run(certificate, data, label, positive))
+    raise typer.Exit(run(certificate, data, label, positive, drop or [], model))
 
 
 @app.command()
@@ -115,6 +120,7 @@ def compare(
     data: Data,
     label: Label = None,
     positive: Positive = None,
+    drop: Drop = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="A column whose numbers are codes of categories; may be given again.")
     ] = None,
@@ -130,7 +136,8 @@ def compare(
     from separatrix.cli.compare import show
 
     form = "json" if as_json else "markdown" if markdown else "table"
-    show(data, label, positive, categorical=categorical or (), models=models, folds=folds, seed=seed, form=form)
+    chosen = {"drop": drop or (), "categorical": categorical or (), "models": models, "folds": folds, "seed": seed}
+    show(data, label, positive, form=form, **chosen)  # type: ignore[arg-type]
 
 
 @app.command()

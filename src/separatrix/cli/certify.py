@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import typer
@@ -10,7 +11,8 @@ from scipy.sparse import issparse
 from separatrix.certificate import Certificate
 from separatrix.certificate import certify as prove
 from separatrix.cli.refusal import refusing
-from separatrix.data.sources import Examples, read_source
+from separatrix.cli.using import examples_of
+from separatrix.data.sources import Examples
 from separatrix.statement import lines
 
 STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
@@ -20,6 +22,8 @@ def run(
     data: str,
     label: str | None,
     positive: str | None,
+    drop: list[str],
+    model: Path | None,
     bias: bool | None,
     as_json: bool,
     output: Path | None,
@@ -27,7 +31,7 @@ def run(
 ) -> int:
     """Certify, print, write, and return the exit status."""
     with refusing("certify", data):
-        source = read_source(data, label, positive)
+        source = examples_of(data, label, positive, drop, model)
         certificate = prove(source.X, source.y, fit_intercept=source.bias if bias is None else bias, time_limit=time_limit)
         certificate.feature_names = None if source.feature_names is None else list(source.feature_names)
         text = certificate.to_json(output)
@@ -36,7 +40,8 @@ def run(
     else:
         _show(source, certificate)
         if output is not None:
-            options = (f" --label {label}" if label else "") + (f" --positive {positive}" if positive else "")
+            given = [("label", label), ("positive", positive), ("model", model), *(("drop", name) for name in drop)]
+            options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given if value is not None)
             typer.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]
 

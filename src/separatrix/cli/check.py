@@ -8,14 +8,14 @@ import typer
 
 from separatrix.certificate import Certificate
 from separatrix.cli.refusal import refusing
-from separatrix.data.sources import read_source
+from separatrix.cli.using import examples_of
 
 
-def run(certificate: Path, data: str, label: str | None, positive: str | None) -> int:
+def run(certificate: Path, data: str, label: str | None, positive: str | None, drop: list[str], model: Path | None) -> int:
     """Check, print, and return the exit status."""
     with refusing("check", certificate):
         claimed = Certificate.from_json(certificate)
-        source = read_source(data, label, positive)
+        source = examples_of(data, label, positive, drop, model)
         fault = claimed.fault(source.X, source.y)
     if fault is not None:
         typer.echo(f"NOT VALID for {source.name}: {fault}")

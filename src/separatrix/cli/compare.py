@@ -15,6 +15,7 @@ def show(
     label: str | None,
     positive: str | None,
     *,
+    drop: Sequence[str],
     categorical: Sequence[str],
     models: str | None,
     folds: int,
@@ -23,7 +24,7 @@ def show(
 ) -> None:
     """Print the comparison in one of the forms."""
     with refusing("compare", data):
-        source = read_source(data, label, positive, mixed=True)
+        source = read_source(data, label, positive, mixed=True, drop=drop)
         found = compare(
             source.X,
             source.y,

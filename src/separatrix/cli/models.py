@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from separatrix.cli.options import Data, Label
+from separatrix.cli.options import Data, Drop, Label
 
 Model = Annotated[Path, typer.Argument(help="A model written by `separatrix train -o`.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file.")]
@@ -30,7 +30,7 @@ def train(
     text: Annotated[list[str] | None, typer.Option(help="A column of text; may be given again.")] = None,
     categorical: Annotated[list[str] | None, typer.Option(help="A column of categories; may be given again.")] = None,
     number: Annotated[list[str] | None, typer.Option(help="A column of numbers; may be given again.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")] = None,
+    drop: Drop = None,
     numbers: Annotated[str | None, typer.Option(help="How numbers become features: bins, standard, max-abs, none.")] = None,
     bits: Annotated[int, typer.Option(min=8, max=28, help="Text is hashed to 2^bits features, shared by its columns.")] = 18,
     learner: Annotated[str, typer.Option(help="averaged, last, voted or pocket: which weights predict.")] = "averaged",

@@ -1,5 +1,6 @@
 """Options that several verbs have."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,3 +13,7 @@ Data = Annotated[
 ]
 Label = Annotated[str | None, typer.Option(help="The label's column, by name or number from 0; the last one if not given.")]
 Positive = Annotated[str | None, typer.Option(help="This class against all the others.")]
+Drop = Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given again.")]
+InModel = Annotated[
+    Path | None, typer.Option("--model", help="Look at the features that this model makes of the columns, words included.")
+]

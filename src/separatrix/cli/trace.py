@@ -19,6 +19,7 @@ def show(
     name: str,
     label: str | None,
     positive: str | None,
+    drop: list[str],
     *,
     order: str,
     tie: str | None,
@@ -32,7 +33,7 @@ def show(
     if form not in FORMATS:
         refuse("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
     with refusing("trace", name):
-        source = read_source(name, label, positive)
+        source = read_source(name, label, positive, drop=drop)
         model = Perceptron(
             order=order,
             tie=tie or source.tie,
@@ -41,7 +42,7 @@ def show(
             random_state=seed,
         )
         if html is not None:
-            _write(html, source, model, f"read_source({_given(name, label, positive)})")
+            _write(html, source, model, f"read_source({_given(name, label, positive, drop)})")
             return
         steps = trace(model, source.X, source.y)
     if form == "table":
@@ -53,8 +54,8 @@ def show(
         typer.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
 
 
-def _given(name: str, label: str | None, positive: str | None) -> str:
-    named = {"label": label, "positive": positive}
+def _given(name: str, label: str | None, positive: str | None, drop: list[str]) -> str:
+    named = {"label": label, "positive": positive, "drop": drop or None}
     return ", ".join([repr(name), *(f"{key}={value!r}" for key, value in named.items() if value is not None)])
 
 

@@ -12,10 +12,14 @@ import scipy.sparse as sp
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
+from separatrix.data.sources import Examples, NotANumberError, against_the_rest, read_source
 from separatrix.modelfile import Model, load
 from separatrix.rows import Array, Floats, Rows
 
-__all__ = ["Use"]
+__all__ = ["Use", "examples_of"]
+
+NAMED = 10_000
+"""Up to how many features are named in a certificate: the rest of the weights would be lost among them."""
 
 
 class Use:
@@ -83,6 +87,35 @@ class Use:
         """Return the classes that the scores decide for."""
         chosen: Array = self.classes[self.estimator._decide(scores, len(self.classes))]
         return chosen
+
+
+def examples_of(data: str, label: str | None, positive: str | None, drop: list[str], model: Path | None) -> Examples:
+    """Return the examples to certify: the numbers of a table or of rows, or the features that a model makes of them."""
+    if model is None:
+        try:
+            return read_source(data, label, positive, drop=drop)
+        except NotANumberError as problem:
+            ways = "leave the column out by --drop, or have --model FILE, trained on these columns, make features of them"
+            raise DataError(f"{problem}; {ways}") from None
+    if drop:
+        raise DataError("the model has its columns: with --model none can be dropped")
+    use = Use(model, data, None, None, label=label, judging=True)
+    if not use.labelled:
+        raise DataError(f"{use.source.name}: which column is the label? the model's was {use.model.facts.get('label')!r}")
+    parts: list[Any] = []
+    labels: list[Any] = []
+    for X, y, batch in use.batches():
+        if getattr(y, "null_count", 0):
+            raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
+        parts.append(X)
+        labels += y.tolist() if y is not None else []
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    if len(labels) != X.shape[0]:
+        raise DataError(f"{use.source.name}: there are no labels")
+    named = use.model.features is not None and X.shape[1] <= NAMED
+    names = tuple(use.model.features.get_feature_names_out().tolist()) if named else None
+    found = Examples(f"{use.source.name} in the features of {model}", X, np.array(labels), names)
+    return found if positive is None else against_the_rest(found, positive)
 
 
 def _kind(kind: str) -> str:

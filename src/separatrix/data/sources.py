@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,10 @@ from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
 Array = NDArray[Any]
+
+
+class NotANumberError(DataError):
+    """A table has a value that is missing, or no number."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +48,12 @@ def read_source(
     positive: str | None = None,
     mixed: bool = False,
     content: bytes | None = None,
+    drop: Sequence[str] = (),
 ) -> Examples:
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
-    Where columns may be `mixed`, not all of them are numbers, and X of a table is one of pyarrow's. Where the `content` of a
-    CSV file is at hand, nothing is opened, and the name serves for messages.
+    The columns to `drop` of a table are left out. Where columns may be `mixed`, not all are numbers, and X of a table
+    is one of pyarrow's. Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for messages.
 
     Examples
     --------
@@ -60,10 +66,12 @@ def read_source(
         place.name = "the file object" if content is None else name
     form = None if content is None else "csv"
     source = open_source(place, format=form, label=label, missing=MISSING if mixed else (), settle=True)
-    found = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed)
+    if drop and source.kind == "rows":
+        raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
+    found = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
     if name == STDIN:
         found = replace(found, name="standard input")
-    return found if positive is None else _against_the_rest(found, positive)
+    return found if positive is None else against_the_rest(found, positive)
 
 
 def _from_rows(source: Source) -> Examples:
@@ -88,9 +96,12 @@ def _labels(y: Array) -> Array:
     return y.astype(np.int64) if whole else y
 
 
-def _from_table(source: Source, mixed: bool) -> Examples:
+def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     assert source.schema is not None and source.label is not None
-    features = [name for name in source.schema.names if name != source.label]
+    features = [name for name in source.schema.names if name != source.label and name not in drop]
+    if strange := [name for name in drop if name not in source.schema.names]:
+        known = ", ".join(source.schema.names[:20])
+        raise DataError(f"{source.name}: there is no column {shown(strange[0])} to leave out; the columns are {known}")
     if not features:
         raise DataError(f"{source.name}: there is no column beside the label")
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled
@@ -126,7 +137,7 @@ def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
     where = f"{batch.origin.place(bad)}, column {batch.table.schema.names.index(name) + 1}" + (
         f" ({name})" if titled else ""
     )
-    raise DataError(
+    raise NotANumberError(
         f"{where}: " + ("a value is missing" if given[bad] is None else f"{shown(given[bad])} is not a finite number")
     )
 
@@ -148,7 +159,8 @@ def _joined(columns: list[Array], name: str) -> Array:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _against_the_rest(examples: Examples, positive: str) -> Examples:
+def against_the_rest(examples: Examples, positive: str) -> Examples:
+    """Return the examples with two classes: one, and all the others."""
     chosen = np.array([str(value) == positive for value in examples.y.tolist()])
     if not chosen.any():
         known = ", ".join(str(value) for value in np.unique(examples.y).tolist()[:10])
