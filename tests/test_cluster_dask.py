@@ -1,6 +1,7 @@
 """Dask: a real cluster of two worker processes gives the bits of one process, from files and from every collection."""
 
 import os
+import time
 import types
 from pathlib import Path
 
@@ -129,3 +130,18 @@ def _by_value(function):
     made = types.FunctionType(function.__code__, {"__name__": "__main__", "__builtins__": __builtins__}, function.__name__)
     made.__module__ = "__main__"
     return made
+
+
+def test_a_cluster_without_workers_is_waited_for(monkeypatch):
+    X, y = examples(40, 3)
+    with LocalCluster(1, dashboard_address=":0") as cluster, Client(cluster) as client:
+        cluster.scale(0)
+        while client.scheduler_info()["workers"]:
+            time.sleep(0.05)
+        monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 1)
+        with pytest.raises(DataError, match="the cluster has had no worker for 1 seconds: start some"):
+            fit(learner(), [(X, y)], engine=client)
+        monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 60)
+        client.loop.call_later(3, cluster.scale, 1)  # later than scatter would wait
+        model = fit(learner(), [(X, y)], engine=client)
+    assert same(model, fit(learner(), [(X, y)]))

@@ -23,6 +23,8 @@ from separatrix.cluster.shards import Shard, forget
 from separatrix.data.errors import DataError
 
 TRIES = 20
+PATIENCE = 60
+"""For how many seconds a cluster may be without a worker: those that were lost are being started again."""
 
 
 class Dask(Engine):
@@ -56,15 +58,22 @@ class Dask(Engine):
         for _ in range(TRIES):
             try:
                 return self._once(packed, which, told)
-            except FutureCancelledError:  # every worker that had the weights was lost: they are sent again
+            except (FutureCancelledError, TimeoutError):  # every worker that had the weights was lost: they are sent again
                 continue
             except KilledWorker as problem:
                 name = next((self.names[k] for k in which if str(problem.task).startswith(f"shard-{k}-")), problem.task)
                 raise DataError(f"{name}: workers died over this shard; it may need more memory than they have") from problem
         raise DataError(f"all workers were lost {TRIES} times in a row")
 
+    def _wait(self) -> None:
+        try:
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise DataError(f"the cluster has had no worker for {PATIENCE} seconds: start some, and try again") from None
+
     def _once(self, packed: bytes, which: list[int], told: Told) -> bytes:
         client = self.client
+        self._wait()
         weights = client.scatter(packed, broadcast=True, hash=False)
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         leaves, done = [], 0
