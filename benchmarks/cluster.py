@@ -8,7 +8,8 @@ hidden weights with noise; sixteen shards of svmlight text, two more held out. E
 spark     on one session, local[2]: MLlib's LinearSVC (its defaults, data cached first, that time told apart), then ours to
           the first pass whose held-out accuracy is MLlib's or better; wall seconds from the files on
 dask      on one LocalCluster of two processes, which have made a small fit of each kind before: dask_ml's
-          Incremental(SGDClassifier) on blocks of CSR rows, 1, 5 and 25 passes; ours on the same blocks to its accuracy
+          Incremental(SGDClassifier) on blocks of CSR rows, 1, 5 and 25 passes (so many times its quickest pass); ours on the
+          same blocks to its accuracy, the best of five
 overhead  processor seconds of a pass, all processes together, beside the kernels' own, by shards and by d; bytes a pass
 A peer that is not installed is a row that says so.
 """
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 import warnings
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ from benchmarks.harness import Quality, Row
 from benchmarks.timing import Times
 
 D, WORDS, SHARDS, HELD, PASSES = 100_000, 30, 16, 2, 5
-MANY = 25
+MANY, REPEATS = 25, 5
 RULE = {"rule": "arow", "random_state": 0}
 
 
@@ -156,30 +158,33 @@ def beside_dask_ml(rows):
         peer.fit(*few, classes=[0, 1])
         ours(few[0], few[0], client, 0.0, 1, few[1], few[1])
         X_held, y_held = (client.compute(part).result() for part in (X_test, y_test))
-        theirs = used = 0.0
+        passes, judged = [], {}
         for number in range(1, MANY + 1):
             began, before = time.perf_counter(), processor()
             (peer.fit if number == 1 else peer.partial_fit)(X, y, classes=[0, 1])
-            theirs, used = theirs + time.perf_counter() - began, used + processor() - before
+            passes.append((time.perf_counter() - began, processor() - before))
             if number in (1, PASSES, MANY):
-                accuracy = peer.estimator_.score(X_held, y_held)
-                told(f"dask_ml Incremental(SGDClassifier), {number} passes", theirs, 0.0, used, accuracy)
-                seconds, reached, scores, clock = ours(X, X_test, client, accuracy, 3, y, y_test)
-                mine = clock.used[f"pass {reached}"]
-                told(f"ours to that accuracy, pass {reached}", seconds, clock.at["reading"], mine, scores[reached - 1])
-                alone = theirs / number / (clock.after(3) - clock.after(2))
-                print(f"times shorter: {theirs / seconds:.1f}; a pass by itself {alone:.1f}", end="; ")
-                print(f"in processor time {used / mine:.1f}", flush=True)
-                yield Row(
-                    f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster",
-                    ours=f"pass {reached}",
-                    peer="dask_ml Incremental(SGDClassifier)",
-                    our_times=Times([seconds], [mine]),
-                    their_times=Times([theirs], [used]),
-                    floor=5,
-                    quality=Quality.compared("held-out accuracy", scores[reached - 1], accuracy),
-                    note=f"in processor time {used / mine:.1f}; a pass by itself {alone:.1f}",
-                )
+                judged[number] = peer.estimator_.score(X_held, y_held)
+        for number, accuracy in judged.items():
+            theirs, used = number * min(passes)[0], number * min(passes)[1]
+            told(f"dask_ml Incremental(SGDClassifier), {number} passes", theirs, 0.0, used, accuracy)
+            tries = [ours(X, X_test, client, accuracy, 3, y, y_test) for _ in range(REPEATS)]
+            seconds, reached, scores, clock = min(tries, key=itemgetter(0))
+            mine = clock.used[f"pass {reached}"]
+            told(f"ours to that accuracy, pass {reached}", seconds, clock.at["reading"], mine, scores[reached - 1])
+            alone = theirs / number / (clock.after(3) - clock.after(2))
+            print(f"times shorter: {theirs / seconds:.1f}; a pass by itself {alone:.1f}", end="; ")
+            print(f"in processor time {used / mine:.1f}", flush=True)
+            yield Row(
+                f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster",
+                ours=f"pass {reached}",
+                peer="dask_ml Incremental(SGDClassifier)",
+                our_times=Times([seconds], [mine]),
+                their_times=Times([theirs], [used]),
+                floor=5,
+                quality=Quality.compared("held-out accuracy", scores[reached - 1], accuracy),
+                note=f"in processor time {used / mine:.1f}; a pass by itself {alone:.1f}",
+            )
 
 
 SMALL = ((0, (500, D), float), (1, (500,), int))

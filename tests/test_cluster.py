@@ -123,7 +123,7 @@ def test_sparse_and_dense_parts_add_up_alike(rows, K):
         array = np.zeros((60, K))
         array[sorted(some)] = rng.normal(size=(len(some), K))
         arrays.append(array)
-    parts = [Part.of(60, None, [array, 2 * array], (0.0, 0.0)) for array in arrays]
+    parts = [Part.of(60, None, [array.copy(), 2 * array], (0.0, 0.0)) for array in arrays]
     assert all((part.where is None) == (3 * len(some) >= 60) for part, some in zip(parts, rows, strict=True))
     tree = Tree(len(parts))
     plain = Tree(len(parts))

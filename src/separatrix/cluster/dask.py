@@ -74,6 +74,7 @@ class Dask(Engine):
     def _once(self, packed: bytes, which: list[int], told: Told) -> bytes:
         client = self.client
         self._wait()
+        # However small: where every worker is lost, its loss is noticed; tasks alone would wait for the workers they prefer.
         weights = client.scatter(packed, broadcast=True, hash=False)
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         leaves, done = [], 0

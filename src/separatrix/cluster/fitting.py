@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from separatrix.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
 from separatrix.cluster.engines import Engine, engine_of
 from separatrix.cluster.learning import lean
 from separatrix.cluster.mixing import MIXES, Mixture, Told
-from separatrix.cluster.shards import Known, Reading, fingerprint
+from separatrix.cluster.shards import Known, Piece, Reading, fingerprint
 from separatrix.cluster.work import Lead, Learn, Open, Survey
 from separatrix.data.errors import DataError
 from separatrix.labels import check_kinds
@@ -125,7 +125,7 @@ class _Fit:
         self.estimator, self.engine, self.mix = estimator, engine, mix
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.reading = Reading(label=label, options=dict(reading or {}))
-        self.given = features
+        self.given, self.features = features, cast("Any", None)
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
 
     def run(self, shards: Any, y: Any, held_out: Any, holdout: float) -> Model:
@@ -139,7 +139,10 @@ class _Fit:
         if self.estimator.calibrate is not None and not held:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
-            self._open(train, None if kept is None else kept.features)
+            if y is None:
+                self._open(train, None if kept is None else kept.features)
+            else:
+                self.reading.form = Piece.format
             numbers = [*train, *held]
             found = dict(self._reduce("reading", Survey(self.reading), numbers).items)
             known: dict[int, Known] = {number: found[number] for number in numbers}
@@ -165,7 +168,6 @@ class _Fit:
         if first is None:
             raise DataError(f"{self.engine.names[train[0]]}: there is no example in it, nor in any other shard")
         self.reading = first
-        self.features: Any = None
         if self.reading.features is None:
             return
         self.features = known

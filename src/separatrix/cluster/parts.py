@@ -16,7 +16,8 @@ SPARSE_BELOW = 3
 class Part:
     """Arrays of shape (features, outputs), of which only the rows `where` (sorted; None: all) differ from `blanks`.
 
-    The bias is the last feature. Adding two parts adds their rows; a part without a row has zeros there.
+    The bias is the last feature. Adding two parts adds their rows, where one has all of them into its own arrays: neither is
+    of any use afterwards. A part without a row has zeros there.
     """
 
     size: int
@@ -72,14 +73,15 @@ class Part:
                     values.append(rows[fresh])
                 return Part(self.size, where, values, self.blanks)
         whole, rest = (self, other) if self.where is None else (other, self)
-        values = whole.at(None)
+        values = whole.values if whole.where is None else whole.at(None)
         for total, array in zip(values, rest.values, strict=True):
             total[rest.rows()] += array
         return Part(self.size, None, values, self.blanks)
 
 
 def _filled(size: int, features: Array, values: list[Floats], blanks: tuple[float, ...]) -> list[Floats]:
-    whole = [np.full((size, array.shape[1]), blank) for array, blank in zip(values, blanks, strict=True)]
+    shapes = [(size, array.shape[1]) for array in values]
+    whole = [np.full(shape, blank) if blank else np.zeros(shape) for shape, blank in zip(shapes, blanks, strict=True)]
     for total, array in zip(whole, values, strict=True):
         total[features] = array
     return whole

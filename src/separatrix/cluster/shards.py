@@ -30,6 +30,7 @@ from separatrix.data.streams import digest_of
 from separatrix.frames import frame_of
 from separatrix.gathering import gather
 from separatrix.inputs import name_text_column
+from separatrix.kernels import shards as kernels
 from separatrix.labels import labels_of
 from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem
@@ -213,9 +214,9 @@ def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
     if d > 16 * len(indices):
         features, place = np.unique(indices, return_inverse=True)
         return features, place.astype(np.int32)
-    met = np.zeros(d, np.bool_)
-    met[indices] = True
-    return np.flatnonzero(met), (np.cumsum(met, dtype=np.int32) - np.int32(1))[indices]
+    features, place = np.empty(d, np.int64), np.empty(len(indices), np.int32)
+    met = kernels.renumber(frozen(indices), np.full(d, -1, np.int32), features, place)
+    return features[:met].copy(), place
 
 
 def _kept(home: Path) -> Examples:

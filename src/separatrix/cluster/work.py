@@ -17,10 +17,11 @@ from separatrix.cluster.shards import Examples, Reading, Shard, problem_of
 from separatrix.data.errors import NoExampleError
 from separatrix.gathering import roles_for
 from separatrix.kernels.passes import NOBODY
+from separatrix.kernels.shards import changes
 from separatrix.labels import Codes
 from separatrix.ledger import NEVER
 from separatrix.orders import visits
-from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows
+from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem, Run
 from separatrix.weights import Weights
 
@@ -167,15 +168,15 @@ class Pass(Task):
         mistakes = run.present(problem, visits(self.learner.order, problem.rows, seed, self.number))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
         count = np.array([[shard.number, mistakes, *run.tally, n]])
-        after = [joined(run.last.weights())]
-        if run.average:
-            after.append(joined(run.late.weights()) if self.averaging else np.zeros_like(before[0]))
-        if run.rule.spread:
-            after.append(joined(Weights(*run.last.spreads())))
         if self.lone:
+            after = [joined(run.last.weights())]
+            if run.average:
+                after.append(joined(run.late.weights()) if self.averaging else np.zeros_like(before[0]))
+            if run.rule.spread:
+                after.append(joined(Weights(*run.last.spreads())))
             return Mixed(Part(self.d + 1, features, after, ()), count)
         worth = float(mistakes if self.mix == "mistakes" else 1)
-        return Mixed(self._corrections(features, before, after, n, worth, run), count)
+        return Mixed(self._changes(features, before, n, worth, run), count)
 
     def _nothing(self, K: int) -> Part:
         n = 1 + self.averaging + (self.learner.rule == "arow")
@@ -185,7 +186,7 @@ class Pass(Task):
         """Return a run that starts from the weights given."""
         run: Run = self.learner._new_run(self.classes, rows.d, self.C)
         run.ledger.limit = 0
-        run.last.lay(rows.sparse)
+        run.last.sparse = rows.sparse
         run.last.load(apart(before[0]))
         run.ledger.steps, run.ledger.average_after = (0, 0 if self.averaging else NEVER)
         if self.lone:
@@ -197,22 +198,14 @@ class Pass(Task):
             run.last.load_spread([*apart(before[-1])])
         return run
 
-    def _corrections(
-        self, features: Ints | None, before: list[Floats], after: list[Floats], n: int, worth: float, run: Run
-    ) -> Part:
-        """Return what is summed over the shards.
-
-        worth·(w' − w), or along the precisions of AROW worth·(w'/v' − w/v) and worth·(1/v' − 1/v); and of an average
-        Σ(w_t − w) over the steps, which is n·(w' − w) − u.
-        """
-        gone = after[0] - before[0]
-        parts = [worth * gone]
-        if self.averaging:
-            parts.append(n * gone - after[1])
-        if run.rule.spread:
-            parts[0] = worth * (after[0] / after[-1] - before[0] / before[-1])
-            parts.append(worth * (1.0 / after[-1] - 1.0 / before[-1]))
-        return Part.of(self.d + 1, features, parts, (0.0,) * len(parts))
+    def _changes(self, features: Ints | None, before: list[Floats], n: int, worth: float, run: Run) -> Part:
+        """Return what is summed over the shards, computed in one go: a worker of Dask pays for every large array anew."""
+        last, late, spread = run.last, run.late, bool(run.rule.spread)
+        out = np.empty((1 + self.averaging + spread, *before[0].shape))
+        old, average = (before[0], before[-1]), (late.W, late.b) if self.averaging else (NO_WEIGHT, NO_WEIGHT)
+        given = (*map(frozen, (*old, last.W, last.b)), last.sparse), (*map(frozen, average), late.sparse)
+        changes(*given[0], *given[1], frozen(last.V), frozen(last.vb), n, worth, out)
+        return Part.of(self.d + 1, features, list(out), (0.0,) * len(out))
 
 
 class Mixed(NamedTuple):
