@@ -76,18 +76,24 @@ def by_hand(shards, passes, mix):
             ends.append(here)
             counts.append(made)
         table.append(counts)
+        if mix == "features":
+            has = np.array([(X != 0).any(axis=0) for X, _ in shards])
+            w = np.where(has.any(axis=0), (has * ends).sum(axis=0) / np.maximum(has.sum(axis=0), 1), w)
+            continue
         share = np.ones(len(shards)) if mix == "uniform" else np.array(counts, float)
         w = np.average(ends, axis=0, weights=share) if share.any() else w
     return w, np.mean(seen, axis=0), table
 
 
-@pytest.mark.parametrize("mix", ["uniform", "mistakes"])
+@pytest.mark.parametrize("mix", ["features", "uniform", "mistakes"])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("shards", [2, 4, 7])
 def test_mixing_is_that_of_the_paper_and_averages_are_exact(mix, form, shards):
     rng = np.random.default_rng(shards)
     exact = shards in (2, 4) and mix == "uniform"  # halves and quarters of whole numbers are
     numbers = rng.integers(-4, 5, (230, 9)).astype(float) if exact else rng.normal(size=(230, 9))
+    numbers[np.arange(230) % shards > 0, 3] = 0.0  # in the first shard only
+    numbers[:, 5] = 0.0  # in none
     y = (numbers @ rng.normal(size=9) + rng.normal(size=230) > 0).astype(int)
     w, mean, table = by_hand(cut(numbers, y, shards), 5, mix)
     settings = {"order": "cyclic", "fit_intercept": False, "max_iter": 5}
@@ -134,7 +140,52 @@ def test_sparse_and_dense_parts_add_up_alike(rows, K):
     assert np.array_equal(once, plain.root()) and np.array_equal(twice, 2 * plain.root())
 
 
-@pytest.mark.parametrize("mix", ["uniform", "mistakes"])
+@pytest.mark.parametrize("shards", [2, 5])
+def test_features_are_mixed_alike_in_every_form_zeros_written_out_or_not(shards):
+    rng = np.random.default_rng(shards)
+    numbers = rng.integers(-2, 3, (300, 20)) * (rng.random((300, 20)) < 0.02).astype(float)
+    numbers[np.arange(300) % shards > 0, :5] = 0.0  # these in the first shard only
+    y = rng.integers(0, 3, 300)
+    written = [
+        (sp.csr_matrix((np.ravel(x), np.tile(np.arange(20), len(x)), 20 * np.arange(len(x) + 1)), x.shape), labels)
+        for x, labels in cut(numbers, y, shards)
+    ]
+    assert not all(part.data.all() for part, _ in written)
+    learners = [
+        fit(AveragedPerceptron(random_state=0), data).estimator
+        for data in (cut(numbers, y, shards), cut(sp.csr_matrix(numbers), y, shards), written)
+    ]
+    assert all(np.array_equal(one.coef_, learners[0].coef_) for one in learners) and learners[0].mix_ == "features"
+    uniform = fit(AveragedPerceptron(random_state=0), cut(numbers, y, shards), mix="uniform").estimator
+    assert not np.array_equal(uniform.coef_, learners[0].coef_)
+    everywhere = numbers + 1.0
+    one, other = (
+        fit(AveragedPerceptron(random_state=0), cut(everywhere, y, shards), mix=mix).estimator
+        for mix in ("features", "uniform")
+    )
+    assert np.array_equal(one.coef_, other.coef_)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.sampled_from(["perceptron", "margin"]))
+def test_mistakes_stay_under_the_bound_of_mixing_by_features(seed, shards, rule):
+    rng = np.random.default_rng(seed)
+    best = rng.normal(size=30)
+    X = rng.normal(size=(120, 30)) * (rng.random((120, 30)) < 0.08)
+    X = X[np.abs(X @ best) > 0.05]
+    y = (X @ best > 0).astype(int)
+    parts = cut(X, y, shards)
+    if len(np.unique(y)) < 2:
+        return
+    model = fit(Perceptron(rule=rule, margin=0.1, fit_intercept=False, max_iter=2000, random_state=seed % 1000), parts)
+    assert model.estimator.converged_
+    holders = sum((part != 0).any(axis=0).astype(float) for part, _ in parts)
+    gamma = (X @ best * (2 * y - 1)).min()
+    R2 = (X**2).sum(axis=1).max() + (0.2 if rule == "margin" else 0.0)
+    assert model.estimator.n_mistakes_ <= R2 / gamma**2 * (holders @ best**2) * (1 + 1e-9)
+    assert bounds(model).holds
+
+
+@pytest.mark.parametrize("mix", ["features", "uniform", "mistakes"])
 @pytest.mark.parametrize("rule", ["perceptron", "margin"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_separable_data_converge_and_mistakes_stay_under_the_certified_bound(mix, rule, classes):
@@ -170,13 +221,14 @@ def test_accuracy_on_a9a_is_that_of_one_machine(data_folder, rule):
     assert abs(one.score(X_test, y_test) - eight.score(X_test, y_test)) <= 0.003
 
 
-def test_accuracy_on_20newsgroups_is_that_of_one_machine(data_folder):
+@pytest.mark.parametrize("passes", [10, 20])
+def test_accuracy_on_20newsgroups_is_that_of_one_machine(data_folder, passes):
     X, y, X_test, y_test = newsgroups(data_folder)
-    settings = {"rule": "pa1", "max_iter": 20, "random_state": 0}
+    settings = {"rule": "pa1", "max_iter": passes, "random_state": 0}
     mixed = np.random.default_rng(0).permutation(len(y))  # the file is sorted by class
     one = AveragedPerceptron(**settings).fit(X, y)
     eight = fit(AveragedPerceptron(**settings), cut(X[mixed], y[mixed], 8)).estimator
-    assert abs(one.score(X_test, y_test) - eight.score(X_test, y_test)) <= 0.003
+    assert eight.score(X_test, y_test) >= one.score(X_test, y_test) - 0.003
 
 
 def test_held_out_shards_stop_training_and_the_best_pass_is_kept():

@@ -147,7 +147,7 @@ def unpack_learner(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
         model.validation_scores_ = parcel.take(f"{at}.validation_scores", "f8", (-1,)).tolist()
     if f"{at}.shard_mistakes" in parcel.arrays:
         model.shard_mistakes_ = parcel.take(f"{at}.shard_mistakes", "i8", (-1, -1), low=0, high=MOST)
-        model.mix_ = word(state, "mix", ("uniform", "mistakes"))
+        model.mix_ = word(state, "mix", ("features", "uniform", "mistakes"))
     return model
 
 

@@ -59,7 +59,10 @@ def train(
     checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 30.0,
     record: Annotated[bool, typer.Option("--record", help="Keep the rows of the mistakes, for explain.")] = False,
     engine: Engine = None,
-    mix: Annotated[str, typer.Option(help="How an engine's shards are mixed: uniform, or by their mistakes.")] = "uniform",
+    mix: Annotated[
+        str,
+        typer.Option(help="How shards are mixed: features (each over the shards that have it), uniform, mistakes."),
+    ] = "features",
     form: Format = None,
     header: Header = None,
     on_error: OnError = "raise",

@@ -36,7 +36,7 @@ def fit(
     features: Any = None,
     held_out: Any = None,
     holdout: float = 0.0,
-    mix: str = "uniform",
+    mix: str = "features",
     checkpoint: str | os.PathLike[str] | None = None,
     reading: dict[str, Any] | None = None,
     working: Callable[[str, int, int], None] | None = None,
@@ -55,7 +55,8 @@ def fit(
     held_out : shards that are not trained on, scored after each pass
     holdout : or a fraction of the shards, drawn by the seed; with `early_stopping=True` and none given,
         `validation_fraction` of them
-    mix : "uniform", or "mistakes": each shard by its share of the mistakes
+    mix : "features": each feature over the shards in which it occurs; "uniform": over all; or "mistakes": each shard by
+        its share of the mistakes
     checkpoint : a file in which the state is kept after each pass, and from which the same call goes on
     reading : options of `open_source` for files
     working : is told (what is being done, shards done, shards in all)
@@ -339,9 +340,9 @@ def bounds(model: Model, certificate: Any = None) -> Bounds:
 
 
 def weighted(model: Model) -> float:
-    """Return Σ over passes and shards of (mixing weight × mistakes)."""
+    """Return Σ over passes and shards of (mixing weight × mistakes), a shard's being 1/S also where features are mixed."""
     mistakes = model.estimator.shard_mistakes_.astype(np.float64)
-    if model.estimator.mix_ == "uniform":
+    if model.estimator.mix_ != "mistakes":
         return float(mistakes.sum() / mistakes.shape[1])
     totals = mistakes.sum(axis=1)
     return float(sum((row @ row) / total for row, total in zip(mistakes, totals, strict=True) if total))

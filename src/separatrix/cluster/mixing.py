@@ -2,9 +2,11 @@
 
 Each pass every shard starts from the same weights w, and what comes out is mixed:
 
-    w ← w + Σ_s μ_s·(w_s − w)        μ_s = 1/S, or shard s's share of the mistakes of the pass
+    w ← w + Σ_s μ_s·(w_s − w)        μ_s = 1/S, or shard s's share of the mistakes of the pass; or, for each feature by
+                                     itself, 1/c, where c is the number of shards in which it occurs
 
-On separable data Σ over passes and shards of μ·mistakes is at most R²/γ², so a pass without a mistake comes. AROW's
+On separable data Σ over passes and shards of μ·mistakes (by features: of mistakes/S) is at most R²/γ², so a pass without a
+mistake comes. By features rare ones move as far as on one machine; where every feature is in every shard it is 1/S. AROW's
 weights are mixed with their precisions: 1/v ← Σ μ_s/v_s and w/v ← Σ μ_s·w_s/v_s. The average is that of the weights after
 every presentation, wherever it was made: with u = T·w − Σw_t after T of them, u ← u + T'·(w' − w) − Σ_s Σ_t (w_t − w),
 where the sum over the steps of a shard is n·(w_s − w) − u_s, exactly. One shard is trained bit for bit as by `fit`.
@@ -31,7 +33,7 @@ from separatrix.rows import NO_WEIGHT, Array, Floats
 from separatrix.training import PASS_CAP, WHY_IT_ENDED, Run, Snapshot
 from separatrix.weights import averaged
 
-MIXES = ("uniform", "mistakes")
+MIXES = ("features", "uniform", "mistakes")
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Mixture:
     known: dict[int, Known]
     train: list[int]
     held_out: list[int]
-    mix: str = "uniform"
+    mix: str = "features"
     told: Told = field(default_factory=Told)
     after_pass: Callable[[Mixture], None] = lambda mixture: None
 
@@ -70,6 +72,8 @@ class Mixture:
         self.errors = 0
         self.ended = self.converged = False
         self.losses: list[float] = []
+        self.holders: Floats | None = None
+        """In how many shards each feature occurs, which the first pass tells; None where it does not matter."""
 
     # State.
 
@@ -103,6 +107,11 @@ class Mixture:
             self.run.last.load_spread([*apart(self.v)])
         self.run.used = None
         return self.run
+
+    @property
+    def counting(self) -> bool:
+        """Whether it is still to be found out in how many shards each feature occurs."""
+        return self.mix == "features" and not self.lone and self.holders is None
 
     @property
     def elapsed(self) -> int:
@@ -157,6 +166,7 @@ class Mixture:
             seed=self.run.seed,
             C=self.run.rule.C,
             mix=self.mix,
+            counting=self.counting,
             averaging=averaging,
             lone=self.lone,
             clock=(ledger.steps, ledger.average_after),
@@ -170,6 +180,9 @@ class Mixture:
         """Take over what the shards have learned."""
         part, (_, mistakes, errors, losses, steps) = mixed.part, mixed.counts.T
         run, rows = self.run, mixed.part.rows()
+        if self.counting:
+            self.holders = np.ones((self.d + 1, 1))
+            self.holders[rows] = np.maximum(part.values.pop(), 1.0)
         run.ledger.steps += int(steps.sum())
         run.ledger.absent += int(mistakes.sum())
         loss = losses.sum() - (run.tally[1] if self.lone else 0.0)
@@ -183,12 +196,14 @@ class Mixture:
         if self.lone:
             for array, values in zip((self.w, *(a for a in (self.u, self.v) if a is not None)), part.values, strict=True):
                 array[rows] = values
-        elif worth := len(self.shown) if self.mix == "uniform" else mistakes.sum():
+        elif self.holders is not None:
+            self._add(part, rows, self.holders[rows])
+        elif worth := mistakes.sum() if self.mix == "mistakes" else len(self.shown):
             self._add(part, rows, float(worth))
         if not np.isfinite(self.w[rows]).all():
             raise ValueError("the weights outgrew float64: scale the features down")
 
-    def _add(self, part: Part, rows: Any, worth: float) -> None:
+    def _add(self, part: Part, rows: Any, worth: float | Floats) -> None:
         w, gone = self.w[rows], part.values[0] / worth
         if self.v is not None:
             precision = 1.0 / self.v[rows] + part.values[-1] / worth

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from separatrix.choice import Choice
 from separatrix.cluster.learning import Columns, begun, learned
@@ -24,6 +26,8 @@ from separatrix.orders import visits
 from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.training import Problem, Run
 from separatrix.weights import Weights
+
+SOME = 4096
 
 
 class First(NamedTuple):
@@ -149,7 +153,9 @@ class Pass(Task):
     number: int = 0
     seed: int = 0
     C: float = 1.0
-    mix: str = "uniform"
+    mix: str = "features"
+    counting: bool = False
+    """Whether to tell which features occur, too: added up, in how many shards."""
     averaging: bool = False
     lone: bool = False
     clock: tuple[int, int] = (0, NEVER)
@@ -176,10 +182,13 @@ class Pass(Task):
                 after.append(joined(Weights(*run.last.spreads())))
             return Mixed(Part(self.d + 1, features, after, ()), count)
         worth = float(mistakes if self.mix == "mistakes" else 1)
-        return Mixed(self._changes(features, before, n, worth, run), count)
+        changed = self._changes(before, n, worth, run)
+        if self.counting:
+            changed.append(np.append(occurring(problem.rows.source), True)[:, None].astype(np.float64))
+        return Mixed(Part.of(self.d + 1, features, changed, (0.0,) * len(changed)), count)
 
     def _nothing(self, K: int) -> Part:
-        n = 1 + self.averaging + (self.learner.rule == "arow")
+        n = 1 + self.averaging + (self.learner.rule == "arow") + self.counting
         return Part(self.d + 1, np.empty(0, np.int32), [np.empty((0, K))] * n, (0.0,) * n)
 
     def _run(self, rows: Rows, before: list[Floats]) -> Run:
@@ -198,14 +207,27 @@ class Pass(Task):
             run.last.load_spread([*apart(before[-1])])
         return run
 
-    def _changes(self, features: Ints | None, before: list[Floats], n: int, worth: float, run: Run) -> Part:
+    def _changes(self, before: list[Floats], n: int, worth: float, run: Run) -> list[Floats]:
         """Return what is summed over the shards, computed in one go: a worker of Dask pays for every large array anew."""
         last, late, spread = run.last, run.late, bool(run.rule.spread)
         out = np.empty((1 + self.averaging + spread, *before[0].shape))
         old, average = (before[0], before[-1]), (late.W, late.b) if self.averaging else (NO_WEIGHT, NO_WEIGHT)
         given = (*map(frozen, (*old, last.W, last.b)), last.sparse), (*map(frozen, average), late.sparse)
         changes(*given[0], *given[1], frozen(last.V), frozen(last.vb), n, worth, out)
-        return Part.of(self.d + 1, features, list(out), (0.0,) * len(out))
+        return list(out)
+
+
+def occurring(X: Any) -> NDArray[np.bool_]:
+    """Return which columns have a value that is not 0."""
+    if sp.issparse(X):
+        every = X.data.all()
+        return np.ones(X.shape[1], np.bool_) if every else np.bincount(X.indices[X.data != 0], minlength=X.shape[1]) > 0
+    found: NDArray[np.bool_] = np.zeros(X.shape[1], np.bool_)
+    for first in range(0, X.shape[0], SOME):
+        found |= (X[first : first + SOME] != 0).any(axis=0)
+        if found.all():
+            break
+    return found
 
 
 class Mixed(NamedTuple):
