@@ -1,6 +1,6 @@
 """Iterative parameter mixing beside MLlib and dask_ml, and what a pass costs beyond the kernels.
 
-    python -m benchmarks.cluster [rows] [spark] [dask] [overhead]
+    python -m benchmarks.cluster [spark] [dask] [quality] [overhead] [--rows N] [--write]
 
 The data: rows of about 30 of 100,000 features, all 1, drawn as words are (a few are everywhere, most are rare), labels by
 hidden weights with noise; sixteen shards of svmlight text, two more held out. Everybody reads the same files.
@@ -10,13 +10,15 @@ spark     on one session, local[2]: MLlib's LinearSVC (its defaults, data cached
 dask      on one LocalCluster of two processes, which have made a small fit of each kind before: dask_ml's
           Incremental(SGDClassifier) on blocks of CSR rows, 1, 5 and 25 passes (so many times its quickest pass); ours on the
           same blocks to its accuracy, the best of five
+quality   test accuracy of eight shards and of thirty-two beside one machine, by how they are mixed
 overhead  processor seconds of a pass, all processes together, beside the kernels' own, by shards and by d; bytes a pass
-A peer that is not installed is a row that says so.
+With --write the tables go into docs/scaling.md. A peer that is not installed is a row that says so.
 """
 
+import argparse
 import contextlib
+import gzip
 import io
-import sys
 import tempfile
 import time
 import warnings
@@ -28,11 +30,15 @@ import psutil
 import scipy.sparse as sp
 
 from benchmarks.harness import Quality, Row
+from benchmarks.pages import put
 from benchmarks.timing import Times
 
 D, WORDS, SHARDS, HELD, PASSES = 100_000, 30, 16, 2, 5
 MANY, REPEATS = 25, 5
 RULE = {"rule": "arow", "random_state": 0}
+MIXED = ("uniform", "features")
+SPAM = "sms_spam"
+SMALL = ((0, (500, D), float), (1, (500,), int))
 
 
 def rows_of(n, seed, d=D):
@@ -88,7 +94,7 @@ class Clock:
 
 
 def ours(train, test, engine, goal, passes=10, y=None, y_test=None):
-    """Return the seconds to the goal, the pass, and the accuracies."""
+    """Return the seconds to the goal, the pass (the last one where it is not reached), and the accuracies."""
     from separatrix import Perceptron
     from separatrix.cluster import fit
 
@@ -96,15 +102,28 @@ def ours(train, test, engine, goal, passes=10, y=None, y_test=None):
     held_out = test if y_test is None else (test, y_test)
     learner = Perceptron(max_iter=passes, **RULE)
     fit(learner, train, y, engine=engine, held_out=held_out, working=clock.working)
-    reached = [k for k, score in enumerate(learner.validation_scores_, 1) if score >= goal]
-    return (clock.after(reached[0]) if reached else np.inf), (reached or [0])[0], learner.validation_scores_, clock
+    scores = learner.validation_scores_
+    reached = next((k for k, score in enumerate(scores, 1) if score >= goal), len(scores))
+    return clock.after(reached), reached, scores, clock
 
 
-def told(what, seconds, reading, used, accuracy):
-    print(f"| {what} | {seconds:.1f} | {reading:.1f} | {used:.1f} | {accuracy:.4f} |", flush=True)
+class Page(list):
+    """Lines of a table, printed as they come where somebody reads them."""
+
+    def __init__(self, read=False):
+        super().__init__()
+        self.read = read
+
+    def add(self, line):
+        self.append(line)
+        if self.read:
+            print(line, flush=True)
+
+    def told(self, what, seconds, reading, used, accuracy):
+        self.add(f"| {what} | {seconds:.1f} | {reading:.1f} | {used:.1f} | {accuracy:.4f} |")
 
 
-def beside_mllib(train, test):
+def beside_mllib(train, test, page):
     from pyspark.ml.classification import LinearSVC
     from pyspark.sql import SparkSession
 
@@ -119,13 +138,14 @@ def beside_mllib(train, test):
     whole, used = time.perf_counter() - began, processor() - before
     accuracy = model.transform(held).filter("prediction = label").count() / held.count()
     data.unpersist()
-    told(f"MLlib LinearSVC, {n:,} rows", whole, read, used, accuracy)
+    page.add(HEAD)
+    page.told(f"MLlib LinearSVC, {n:,} rows", whole, read, used, accuracy)
     seconds, number, scores, clock = ours(f"{train}/*", f"{test}/*", session, accuracy, PASSES)
     mine = clock.used[f"pass {number}"]
-    told(f"ours to that accuracy, pass {number}", seconds, clock.at["reading"], mine, scores[number - 1])
-    told(f"ours, {PASSES} passes", clock.after(PASSES), clock.at["reading"], clock.used[f"pass {PASSES}"], scores[-1])
+    page.told(f"ours to that accuracy, pass {number}", seconds, clock.at["reading"], mine, scores[number - 1])
+    page.told(f"ours, {PASSES} passes", clock.after(PASSES), clock.at["reading"], clock.used[f"pass {PASSES}"], scores[-1])
     alone = (whole - read) / (seconds - clock.at["reading"])
-    print(f"times shorter: {whole / seconds:.1f}; without reading {alone:.1f}; in processor time {used / mine:.1f}")
+    page.add(f"\n{whole / seconds:.1f} times shorter; {alone:.1f} without the reading; {used / mine:.1f} in processor time.")
     session.stop()
     return Row(
         f"{n:,} rows of text to MLlib's accuracy, on one Spark session",
@@ -139,7 +159,7 @@ def beside_mllib(train, test):
     )
 
 
-def beside_dask_ml(rows):
+def beside_dask_ml(rows, page, marks=(1, PASSES, MANY), repeats=REPEATS):
     import dask
     import dask.array as da
     from dask_ml.wrappers import Incremental
@@ -159,22 +179,23 @@ def beside_dask_ml(rows):
         ours(few[0], few[0], client, 0.0, 1, few[1], few[1])
         X_held, y_held = (client.compute(part).result() for part in (X_test, y_test))
         passes, judged = [], {}
-        for number in range(1, MANY + 1):
+        for number in range(1, max(marks) + 1):
             began, before = time.perf_counter(), processor()
             (peer.fit if number == 1 else peer.partial_fit)(X, y, classes=[0, 1])
             passes.append((time.perf_counter() - began, processor() - before))
-            if number in (1, PASSES, MANY):
+            if number in marks:
                 judged[number] = peer.estimator_.score(X_held, y_held)
+        page.add("| | seconds | processor seconds | held-out accuracy | ours to that accuracy | processor seconds |")
+        page.add("|---|---|---|---|---|---|")
         for number, accuracy in judged.items():
             theirs, used = number * min(passes)[0], number * min(passes)[1]
-            told(f"dask_ml Incremental(SGDClassifier), {number} passes", theirs, 0.0, used, accuracy)
-            tries = [ours(X, X_test, client, accuracy, 3, y, y_test) for _ in range(REPEATS)]
+            tries = [ours(X, X_test, client, accuracy, 3, y, y_test) for _ in range(repeats)]
             seconds, reached, scores, clock = min(tries, key=itemgetter(0))
             mine = clock.used[f"pass {reached}"]
-            told(f"ours to that accuracy, pass {reached}", seconds, clock.at["reading"], mine, scores[reached - 1])
             alone = theirs / number / (clock.after(3) - clock.after(2))
-            print(f"times shorter: {theirs / seconds:.1f}; a pass by itself {alone:.1f}", end="; ")
-            print(f"in processor time {used / mine:.1f}", flush=True)
+            name = "`dask_ml` `Incremental(SGDClassifier)`, 1 pass" if number == 1 else f"{number} passes"
+            how = f"{seconds:.2f} s ({theirs / seconds:.1f}×), pass {reached}, {scores[reached - 1]:.4f}"
+            page.add(f"| {name} | {theirs:.1f} | {used:.1f} | {accuracy:.4f} | {how} | {mine:.1f} |")
             yield Row(
                 f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster",
                 ours=f"pass {reached}",
@@ -187,11 +208,61 @@ def beside_dask_ml(rows):
             )
 
 
-SMALL = ((0, (500, D), float), (1, (500,), int))
+def texts_of(name, seed):
+    """Features by our own defaults, words and pairs of words, hashed: of 20 newsgroups, or of a split of sms_spam."""
+    from benchmarks.datasets import DATA
+    from separatrix import TextFeatures
+
+    if name == SPAM:
+        lines = gzip.open(DATA / "sms_spam" / "SMSSpamCollection.gz", "rt", encoding="utf-8").read().splitlines()
+        order = np.random.default_rng(seed).permutation(len(lines))
+        cut = [[lines[i] for i in order[1115:]], [lines[i] for i in order[:1115]]]
+    else:
+        files = [DATA / "20newsgroups" / f"20newsgroups-{part}.tab.gz" for part in ("train", "test")]
+        cut = [[line for line in gzip.open(f, "rt", encoding="utf-8").read().split("\n")[3:] if line.strip()] for f in files]
+    (y, texts), (y_test, unseen) = (zip(*(line.split("\t", 1) for line in lines), strict=True) for lines in cut)
+    features = TextFeatures().fit(texts)
+    return features.transform(texts), np.array(y), features.transform(unseen), np.array(y_test)
 
 
-def overhead():
-    """Print what a pass costs beyond the kernels, by engine, shards and d."""
+def quality(page, sizes=(8, 32), data=("a9a", "sms_spam", "20 newsgroups, words", "20 newsgroups"), seeds=5):
+    """Test accuracy of shards beside one machine: averaged PA-I, averaged from the first pass and from the second half."""
+    from benchmarks.datasets import a9a, newsgroups
+    from separatrix import AveragedPerceptron
+    from separatrix.cluster import fit
+
+    page.add(
+        "| data | passes, averaged from | one machine | " + " | ".join(f"{S}, {m}" for S in sizes for m in MIXED) + " |"
+    )
+    page.add("|---" * (3 + len(MIXED) * len(sizes)) + "|")
+    plain = {"a9a": a9a, "20 newsgroups, words": newsgroups}
+    for name in data:
+        sets = [plain[name]()] if name in plain else [texts_of(name, k) for k in range(seeds if name == SPAM else 1)]
+        for passes, since in ((10, 1), (10, 6)) if name == "20 newsgroups" else ((10, 1), (10, 6), (20, 11)):
+            settings = {"rule": "pa1", "max_iter": passes, "random_state": 0, "average_from": since}
+            found = {}
+            for X, y, X_test, y_test in sets:
+                order = np.random.default_rng(0).permutation(len(y))  # files are sorted by class
+                learner = AveragedPerceptron(**settings).fit(X[order], y[order])
+                found.setdefault("one", []).append(learner.score(X_test, y_test))
+                for S in sizes:
+                    shards = [(X[order[s::S]], y[order[s::S]]) for s in range(S)]
+                    for mix in MIXED:
+                        fit(learner, shards, mix=mix)
+                        found.setdefault((S, mix), []).append(learner.score(X_test, y_test))
+            found = {key: np.mean(scores) for key, scores in found.items()}
+            told = " | ".join(f"{score:.4f}" for score in found.values())
+            page.add(f"| {name} | {passes}, {since} | {told} |")
+            if (passes, since) == (10, 6):
+                mine, one = found[8, "features"], found["one"]
+                said = f"test accuracy {mine:.4f} beside {one:.4f}, averaged PA-I from pass {since} of {passes}"
+                yield Row(
+                    f"{name}: eight shards above one machine", value=100 * (mine - one), unit="points", floor=-0.3, note=said
+                )
+
+
+def overhead(page):
+    """Tell what a pass costs beyond the kernels, by engine, shards and d."""
     from distributed import Client, LocalCluster
 
     from separatrix import Perceptron
@@ -200,8 +271,9 @@ def overhead():
     from separatrix.cluster.local import Local
 
     passes, n = 5, 64_000
-    print("| d | shards | features of a shard | kernels | local:2 | Dask | bytes down | bytes up |")
-    print("|---|---|---|---|---|---|---|---|")
+    page.add("| d | shards | features of a shard | kernels | local:2 | Dask | Dask by the model | bytes down | bytes up |")
+    page.add("|---|---|---|---|---|---|---|---|---|")
+    found = []
     with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         for d in (10_000, 100_000, 1_000_000, 10_000_000):
             X, y = rows_of(n, 1, d)
@@ -223,46 +295,88 @@ def overhead():
                         times.append((clock.used[f"pass {passes}"] - clock.used["pass 1"]) / (passes - 1))
                         sizes = engine.sent / passes, engine.received / passes
                         engine.close()
-                told = f"{len(np.unique(X[::shards].indices)):,} | {kernels:.3f} | " + " | ".join(f"{t:.3f}" for t in times)
-                print(f"| {d:,} | {shards} | {told} | {sizes[0]:,.0f} | {sizes[1]:,.0f} |", flush=True)
+                found.append((d, shards, len(np.unique(X[::shards].indices)), kernels, *times, *sizes))
+                print(*found[-1], flush=True)
+    S, f, kernels, processes, tasks = (np.array([row[k] for row in found]) for k in (1, 2, 3, 4, 5))
+    (fixed, each, by_feature), error = modelled(tasks - kernels, S, f)
+    for row, guess in zip(found, fixed + each * S + by_feature * S * f + kernels, strict=True):
+        d, shards, features, *times, down, up = row
+        told = " | ".join(f"{t:.3f}" for t in (*times, guess))
+        page.add(f"| {d:,} | {shards} | {features:,} | {told} | {down:,.0f} | {up:,.0f} |")
+    said = "{:.0f} ms + S·({:.1f} ms + {:.2f} µs·f) of processor beyond the kernels, within {:.0f} %."
+    page.add("\nFitted to Dask's rows: " + said.format(1e3 * fixed, 1e3 * each, 1e6 * by_feature, 100 * error))
+    other, error = modelled(processes - kernels, S, f)
+    page.add("To the processes': " + said.format(1e3 * other[0], 1e3 * other[1], 1e6 * other[2], 100 * error))
+    carried(page, fixed, each, by_feature)
+
+
+def carried(page, fixed, each, by_feature):
+    """What the model says of clusters that are not here: 10⁹ rows, a shard a worker, 10 Gbit/s, 5 ms of latency."""
+    n, kernel, speed, latency, task = 10**9, 0.27e-6, 1.25e9, 5e-3, 1e-3
+    page.add("\n| W = S | d | f | kernels | shards | driver | down | up | a pass | of the ideal |")
+    page.add("|---" * 10 + "|")
+    for d in (10**6, 10**7):
+        chance = 1 / np.arange(1, d + 1) / np.log(d)
+        for W in (10, 100, 300, 1000):
+            f = -np.expm1(-WORDS * n / W * chance).sum()
+            part = 8 * d if 3 * f >= d else 12 * f
+            levels = int(np.ceil(np.log(W) / np.log(8)))
+            parts = n * kernel / W, each + by_feature * f, fixed + task * W * 8 / 7
+            way = int(np.ceil(np.log2(W))) * 8 * d / speed, levels * (latency + 8 * part / speed)
+            whole = sum(parts) + sum(way)
+            told = " | ".join(f"{t:.2f} s" for t in (*parts, *way, whole))
+            page.add(f"| {W:,} | {d:,} | {f:,.0f} | {told} | {100 * parts[0] / whole:.0f} % |")
+
+
+def modelled(seconds, S, f):
+    """Fit fixed + S·(each + by_feature·f), none of them negative; return them and the largest relative error."""
+    from scipy.optimize import nnls
+
+    terms = np.column_stack([np.ones(len(S)), S, S * f]) / seconds[:, None]
+    found, _ = nnls(terms, np.ones(len(S)))
+    return found, np.abs(terms @ found - 1).max()
 
 
 def rows(quick=False):
-    size = 1 << 15 if quick else 1 << 20
+    size, few = (1 << 15, ((1, PASSES), 1)) if quick else (1 << 20, ())
+    yield from quality(Page(), (8,), ("a9a",) if quick else ("a9a", SPAM, "20 newsgroups, words"))
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         found = []
         try:
-            found.append(beside_mllib(*write(Path(folder), size)))
+            if quick:
+                raise ImportError("left out of a quick run: it takes half a minute on any size")
+            found.append(beside_mllib(*write(Path(folder), size), Page()))
         except ImportError as missing:
             found.append(Row.missing("text to MLlib's accuracy", "MLlib LinearSVC", str(missing)))
         try:
-            found += beside_dask_ml(size)
+            found += beside_dask_ml(size, Page(), *few)
         except ImportError as missing:
             found.append(Row.missing("rows to its accuracy", "dask_ml Incremental(SGDClassifier)", str(missing)))
     yield from found
 
 
 def main():
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 20
-    wanted = sys.argv[2:] or ["spark", "dask", "overhead"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", help="spark, dask, quality, overhead; all if none is named")
+    parser.add_argument("--rows", type=int, default=1 << 20)
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/scaling.md")
+    chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    if "spark" in wanted:
-        with tempfile.TemporaryDirectory() as folder:
-            train, test = write(Path(folder), rows)
-            print(HEAD, flush=True)
-            try:
-                beside_mllib(train, test)
-            except ImportError as missing:
-                print(f"| MLlib | not installed: {missing} | | | |")
-    if "dask" in wanted:
-        print(HEAD, flush=True)
+    for part in chosen.parts or ("quality", "spark", "dask", "overhead"):
+        page = Page(read=True)
         try:
-            list(beside_dask_ml(rows))
+            if part == "spark":
+                with tempfile.TemporaryDirectory() as folder:
+                    beside_mllib(*write(Path(folder), chosen.rows), page)
+            elif part == "dask":
+                list(beside_dask_ml(chosen.rows, page))
+            else:
+                list({"quality": quality, "overhead": overhead}[part](page) or ())
         except ImportError as missing:
-            print(f"| dask_ml | not installed: {missing} | | | |")
-    if "overhead" in wanted:
-        overhead()
+            page.add(f"not installed: {missing}")
+        if chosen.write:
+            put("docs/scaling.md", f"benchmarks.cluster {part}", "\n".join(page))
 
 
 if __name__ == "__main__":

@@ -19,10 +19,9 @@ import time
 from pathlib import Path
 
 from benchmarks.datasets import DATA, auto_mpg
+from benchmarks.pages import put
 
 SEPARATRIX = [sys.executable, "-m", "separatrix"]
-PAGE = Path("docs/command-line.md")
-BEGIN, END = "<!-- benchmarks.raw_files -->", "<!-- end -->"
 SEEDS = 10
 
 
@@ -99,8 +98,7 @@ def main():
             lines.append(f"| {data} | `{command}` | {rows:,} | {accuracy} | {seconds:.1f} |")
             print(lines[-1], flush=True)
     if chosen.write:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        put("docs/command-line.md", "benchmarks.raw_files", "\n".join(lines))
 
 
 if __name__ == "__main__":

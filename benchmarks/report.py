@@ -19,13 +19,32 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.harness import ABSENT, MET, NEGATIVE, SUITES, Line, Outcome
+from benchmarks.harness import ABSENT, MET, NEGATIVE, SUITES, Line, Outcome, Row
+from benchmarks.pages import put
 
 FORMAT = 1
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 PEERS = ("vowpalwabbit", "liblinear-official", "river", "fastapi", "uvicorn", "dask", "pyspark")
 LARGEST = 150_000
 OVERVIEW = "overview"
+HEADLINES = (
+    ("passes", "fit on dense rows, shuffled", "64 float32, shuffled", "", "scikit-learn"),
+    ("passes", "fit of ten classes", "10 classes", "", "scikit-learn"),
+    ("passes", "fit on sparse rows, shuffled", "47,000, shuffled", "", "scikit-learn"),
+    ("parsing", "reading svmlight, one core", "svmlight", "one core", "load_svmlight_file"),
+    ("text", "texts to hashed words", "hash words, signed", "", "HashingVectorizer"),
+    ("end-to-end", "file to model, in process", "in process", "pa1", "Vowpal Wabbit"),
+    ("end-to-end", "file to model, whole command", "whole command", "pa1", "Vowpal Wabbit"),
+    ("end-to-end", "file to model, in process", "in process", "pa1", "LIBLINEAR"),
+    ("certificates", "separable or not, with a proof", "agaricus", "", "LP"),
+    ("kernel", "MNIST, polynomial kernel", "degree 4", "", "SVC"),
+    ("serving", "learning over HTTP, each example on the disk first", "durable", "", "learn_one"),
+    ("serving", "the same, River given the same lines", "durable", "", "the same lines"),
+    ("cluster", "to its accuracy, on one Spark session", "MLlib", "", "MLlib"),
+    ("cluster", "to the accuracy of its first pass, on one Dask cluster", "accuracy of 1 of", "", "dask_ml"),
+    ("cluster", "to the accuracy of its 25th", "accuracy of 25 of", "", "dask_ml"),
+)
+"""What the README shows: suite, the job in words, and what the line says it did, of ours, beside whom."""
 COLOURS = {MET: "green", ABSENT: "yellow", **dict.fromkeys(NEGATIVE, "bold red")}
 
 
@@ -151,6 +170,28 @@ def page(outcomes: Sequence[Outcome], about: dict[str, Any], pictures: dict[str,
     return "\n\n".join(parts) + "\n"
 
 
+def front(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """The table for the README: some lines of the page, whatever they say."""
+    machine = about["machine"]
+    parts = [
+        f"Measured on {about['date']} by `separatrix bench --write`, {machine['processor']}, {machine['cores']} cores "
+        "([all lines](docs/benchmarks.md)). Each ratio is their time over ours, side by side in one run; below 1 they are "
+        "quicker.",
+        "",
+        "| job | beside | times faster | the result |",
+        "|---|---|---|---|",
+    ]
+    by_suite = {outcome.suite: outcome.lines for outcome in outcomes}
+    for suite, job, what, ours, peer in HEADLINES:
+        for line in by_suite.get(suite, ()):
+            if isinstance(line, Row) and what in line.what and ours in line.ours and peer in line.peer and line.ratio:
+                parts.append(
+                    f"| {job} | {line.peer} | {line.ratio:.1f} | {line.quality.says if line.quality else line.note} |"
+                )
+                break
+    return "\n".join(parts)
+
+
 def write(outcomes: Sequence[Outcome], about: dict[str, Any], root: Path) -> list[Path]:
     """Write the page and its pictures; return what was written. Without matplotlib the page has no pictures."""
     folder = root / "docs" / "images"
@@ -169,7 +210,7 @@ def write(outcomes: Sequence[Outcome], about: dict[str, Any], root: Path) -> lis
             raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes, more than {LARGEST:,}")
     text = root / "docs" / "benchmarks.md"
     text.write_text(page(outcomes, about, pictures), encoding="utf-8")
-    return [text, *written]
+    return [text, *written, put("README.md", "separatrix bench", front(outcomes, about), root)]
 
 
 def verdict_of(outcomes: Sequence[Outcome]) -> int:

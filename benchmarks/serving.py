@@ -280,8 +280,8 @@ def memory(rounds):
 
 def rows(quick=False):
     yield from learning(1 if quick else 3)
-    yield from delays(*((2, 1) if quick else (6, 3)))
-    yield from memory(10 if quick else 60)
+    yield from delays(*((1, 1) if quick else (6, 3)))
+    yield from memory(5 if quick else 60)
 
 
 if __name__ == "__main__":

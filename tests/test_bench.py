@@ -140,14 +140,21 @@ def test_a_terminal_of_80_columns_shows_every_row_in_full(suites):
     assert all(part in text for part in ("a thing", "beside theirs 2 · 2 · 2 s", "vowpalwabbit is not installed", "≥ 1"))
 
 
-def test_the_page_is_written_with_its_pictures(suites, tmp_path):
+def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
     sizes = [100.0, 200.0, 400.0, 800.0]
     suites["needy"].module, suites["hungry"].module = growth, curves
     suites["needy"].lines.append(growth.Growth("time", "a fit", "n", sizes, [size * 1e-6 for size in sizes], 1))
     learner = Learner("ours", "separatrix", lambda data, budget: iter(()), ours=True)
     suites["hungry"].lines.append(curves.Curve("data", learner, [Point(1, 0.1, 0.8), Point(2, 0.2, 0.9)], 0.85, True))
-    written = report.write(list(suites.values()), ABOUT, tmp_path)
+    (tmp_path / "README.md").write_text("# Front\n\n<!-- separatrix bench -->\nold\n<!-- end -->\n\nThe rest.\n")
+    monkeypatch.setattr(
+        report, "HEADLINES", (("works", "doing a thing", "a thing", "our", "their"), ("works", "no", "no", "", ""))
+    )
+    *written, front = report.write(list(suites.values()), ABOUT, tmp_path)
     assert {path.name for path in written} == {"benchmarks.md", "ratios.svg", "growth.svg", "time-to-accuracy.svg"}
+    shown = front.read_text()
+    assert shown.startswith("# Front\n\n<!-- separatrix bench -->\nMeasured on 2026-11-15 by") and "old" not in shown
+    assert "| doing a thing | theirs | 2.0 |  |\n<!-- end -->\n\nThe rest.\n" in shown
     assert all(path.stat().st_size < report.LARGEST for path in written)
     text = (tmp_path / "docs" / "benchmarks.md").read_text()
     assert "`separatrix bench --quick --write` on 2026-11-15, commit abc" in text and "a processor, 2 cores" in text
