@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the wheel and the source distribution, looks into both, and tries the wheel in a clean environment.
-# Needs `build` and `twine`. Usage: tools/release_check.sh [python3.12]
+# Builds the wheel and the source distribution, looks into both, and tries the wheel in a clean environment of each Python
+# that is named, or else of python3 and those of 3.12 and 3.13 that are at hand. Needs `build` and `twine`.
+# Usage: tools/release_check.sh [python3.12 …]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home=$(mktemp -d)
@@ -24,12 +25,25 @@ if wanted or missing or strangers:
     sys.exit(f"the wheel lacks {wanted or 'nothing'}, has {strangers or 'nothing'} besides; the sdist lacks {missing or 'nothing'}")
 print(f"{wheel.name}: {len(inside)} files, typed; {source.name}: {len(packed)} files, with tests, docs and examples")
 PY
-"${1:-python3}" -m venv "$home/venv"
-export NUMBA_CACHE_DIR="$home/cache" PIP_DISABLE_PIP_VERSION_CHECK=1
+pythons=("$@")
+if [ $# = 0 ]; then
+  pythons=(python3)
+  for version in 3.12 3.13; do
+    for python in "python$version" "$HOME/.pyenv/versions/$version".*/bin/python; do
+      if "$python" -c "" 2>/dev/null; then pythons+=("$python"); break; fi
+    done
+  done
+fi
 cd "$home"
 unset PYTHONPATH
-"$home/venv/bin/pip" install -q "$home"/dist/*.whl
-"$home/venv/bin/separatrix" --version
-"$home/venv/bin/separatrix" demo > "$home/demo.txt"
-grep -q "Pass 2 is clean" "$home/demo.txt"
-echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+for python in "${pythons[@]}"; do
+  rm -rf "$home/venv" "$home/cache"
+  export NUMBA_CACHE_DIR="$home/cache"
+  "$python" -m venv "$home/venv"
+  "$home/venv/bin/pip" install -q "$home"/dist/*.whl
+  "$home/venv/bin/separatrix" --version
+  "$home/venv/bin/separatrix" demo > "$home/demo.txt"
+  grep -q "Pass 2 is clean" "$home/demo.txt"
+  echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
+done
