@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from separatrix import Certificate, load
+from separatrix import AveragedPerceptron, Certificate, TextFeatures, load, save
 from separatrix.cli import app
 
 MIXED = "id,age,city,churned\n1,22,Rome,no\n2,35,Paris,no\n3,58,Rome,yes\n4,41,Berlin,yes\n5,29,,no\n6,61,Berlin,yes\n"
@@ -62,3 +62,40 @@ def test_trace_and_compare_leave_columns_out(tmp_path):
     assert "(22)" in CliRunner().invoke(app, ["trace", *arguments]).output
     told = CliRunner().invoke(app, ["compare", *arguments, "--folds", "2", "--models", "perceptron", "--json"])
     assert told.exit_code == 0, told.output
+
+
+def test_the_average_begins_where_it_is_told_to(tmp_path):
+    (tmp_path / "data.csv").write_text(MIXED)
+    train = ["train", str(tmp_path / "data.csv"), "--label", "churned", "-o", str(tmp_path / "a.sepx")]
+    told = CliRunner().invoke(app, [*train, "--average-from", "6"])
+    assert told.exit_code == 0 and "average_from=6" in told.output and load(tmp_path / "a.sepx").estimator.average_from == 6
+    late = CliRunner().invoke(app, [*train, "--average-from", "11"])
+    assert late.exit_code == 2 and "--average-from 11 is after the last of 10 passes" in late.output
+    last = CliRunner().invoke(app, [*train, "--average-from", "2", "--learner", "last"])
+    assert last.exit_code == 2 and "for the averaged learner, not last" in last.output
+
+
+def test_a_model_of_one_text_is_described_and_says_what_it_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts, y = ["free money", "see you", "free prize", "at lunch"], ["spam", "ham", "spam", "ham"]
+    features = TextFeatures()
+    save(AveragedPerceptron(random_state=0).fit(features.fit_transform(texts), y), "text.sepx", features=features)
+    Path("both.csv").write_text("kind,message\nspam,free money\nham,see you\n")
+    told = CliRunner().invoke(app, ["info", "text.sepx"])
+    assert told.exit_code == 0 and "a text, by TextFeatures()" in told.output
+    for verb in ("predict", "explain"):
+        refused = CliRunner().invoke(app, [verb, "text.sepx", "both.csv", "--header"])
+        assert refused.exit_code == 2 and "has the columns kind, message, and text.sepx reads one column" in refused.output
+    judged = CliRunner().invoke(app, ["evaluate", "text.sepx", "both.csv", "--label", "kind"])
+    assert judged.exit_code == 0 and "accuracy 1.0000" in judged.output
+
+
+def test_a_model_that_is_none_and_a_file_that_is_not_there_are_told_in_one_breath(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text(MIXED)
+    told = CliRunner().invoke(app, ["evaluate", "data.csv", "data.csv"])
+    assert told.output.startswith("separatrix evaluate: data.csv: not a model file")
+    told = CliRunner().invoke(app, ["evaluate", "none.sepx", "data.csv"])
+    assert told.output == "separatrix evaluate: none.sepx: No such file or directory\n"
+    told = CliRunner().invoke(app, ["trace", "data.csv"])
+    assert "'Rome' is not a finite number; leave the column out by --drop" in told.output

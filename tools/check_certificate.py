@@ -136,7 +136,7 @@ def answer(given):
     except ArithmeticError as problem:
         return 1, f"NOT VALID: {problem}"
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
-        return 2, f"cannot be read: {problem!r}"
+        return 2, f"cannot be read: {problem}"
     return 0, f"VALID: {cert['examples']} examples, {cert['verdict']}; separation: {cert['separation'] or 'not claimed'}"
 
 

@@ -110,7 +110,9 @@ class Explanation:
     def verdict(self) -> str:
         """Return the decision in a sentence."""
         if len(self.scores) < 2:
-            return f"{self.prediction}: the score is {self.score:.6g}"
+            (scored,) = self.scores or (self.prediction,)
+            whose = "" if scored == self.prediction else f" of {scored}"
+            return f"{self.prediction}: the score{whose} is {self.score:.6g}"
         (winner, high), (second, low) = self.scores.items()
         return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
 
@@ -199,7 +201,7 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     winner, second = _first_two(estimator, scores)
     labels = estimator.classes_.tolist()
     if len(scores) == 1:
-        w, b, score, shown = coef[0], float(intercept[0]), float(scores[0]), {labels[winner]: float(scores[0])}
+        w, b, score, shown = coef[0], float(intercept[0]), float(scores[0]), {labels[1]: float(scores[0])}
     else:
         w, b = coef[winner] - coef[second], float(intercept[winner] - intercept[second])
         score = float(scores[winner] - scores[second])
@@ -287,7 +289,7 @@ def _no_causes(ledger: Ledger | None, X: Any) -> str:
     if ledger.absent:
         return "the model was saved without its ledger"
     if ledger.stored is None and X is None:
-        return "their rows were not stored; train with record=True, or give X"
+        return "their rows were not stored; train with record=True (--record), or give X"
     return ""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.errors import DataError
 from separatrix.rows import Array, Floats
 
 MOST = 1 << 62
@@ -18,7 +19,7 @@ SPARE_FACTOR = 64
 """Weights that are mostly 0 are kept without the zeros, where that does not save more than this factor and these bytes."""
 
 
-class ModelFileError(ValueError):
+class ModelFileError(DataError):
     """A model cannot be put in a file, or a file is no model that could be trusted."""
 
 

@@ -156,7 +156,7 @@ class Schema:
         seen = ", ".join(there[:10]) + (" …" if len(there) > 10 else "")
         return ValueError(
             f"the column {name!r} is missing from this table, which has {seen}; "
-            f"add it (empty, where its values are not known), or learn without it, roles={{{name!r}: 'drop'}}"
+            f"add it (empty, where its values are not known), or learn without it, roles={{{name!r}: 'drop'}} (--drop)"
         )
 
     def _wanted(self, name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -18,14 +19,14 @@ def run(path: Path, as_json: bool) -> int:
     estimator, facts = model.estimator, model.facts
     classes = estimator.classes_.tolist()
     settings = {name: value for name, value in estimator.get_params().items() if value is not None}
-    told = {
+    told: dict[str, Any] = {
         "file": str(path),
         "bytes": path.stat().st_size,
         "learner": type(estimator).__name__,
         "parameters": settings,
         "classes": [str(label) for label in classes],
         "features": int(estimator.n_features_in_),
-        "columns": [] if model.features is None else model.features.describe().splitlines(),
+        "columns": columns_of(model.features),
         "mistakes": int(getattr(estimator, "n_mistakes_", 0)),
         "passes": int(getattr(estimator, "n_iter_", 0)),
         "trained_on": facts,
@@ -43,3 +44,10 @@ def run(path: Path, as_json: bool) -> int:
         typer.echo(f"  trained on {facts['rows']:,} rows of {facts['format']} data with the hash {facts['data'][:16]}…")
         typer.echo(f"  by separatrix {facts['version']}")
     return 0
+
+
+def columns_of(features: Any) -> list[str]:
+    """Return the columns of a table a line each; a text in a line."""
+    if features is None:
+        return []
+    return features.describe().splitlines() if hasattr(features, "describe") else [f"a text, by {features}"]

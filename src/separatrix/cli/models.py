@@ -38,6 +38,7 @@ def train(
     C: Annotated[str, typer.Option("-C", "--C", help="Of rules that have one; auto: a grid is tried.")] = "1",
     margin: Annotated[float, typer.Option(min=0, help="Of the margin rule.")] = 1.0,
     passes: Annotated[int, typer.Option(min=1, help="Passes at most.")] = 10,
+    average_from: Annotated[int, typer.Option(min=1, help="The pass at which the average begins.")] = 1,
     order: Annotated[str, typer.Option(help="shuffle, permutation, cyclic or random.")] = "shuffle",
     tie: Annotated[str, typer.Option(help='What a score of 0 means: mistake, "+1", "-1" or first.')] = "mistake",
     bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Learn a bias.")] = True,

@@ -25,7 +25,10 @@ def refusing(verb: str, subject: object) -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output has had enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except (DataError, OSError) as problem:
+    except DataError as problem:
         refuse(verb, problem)
+    except OSError as problem:
+        plain = problem.filename is not None and problem.strerror
+        refuse(verb, f"{problem.filename}: {problem.strerror}" if plain else problem)
     except ValueError as problem:
         refuse(verb, f"{subject}: {problem}")

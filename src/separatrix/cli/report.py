@@ -75,6 +75,7 @@ def described(learner: Any) -> str:
     shown |= {
         "order": learner.order,
         "passes": learner.max_iter,
+        **({"average_from": learner.average_from} if getattr(learner, "average_from", 1) > 1 else {}),
         "bias": learner.fit_intercept,
         "seed": learner.random_state,
     }
@@ -88,7 +89,7 @@ def show(summary: dict[str, Any]) -> None:
     several = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (
         " …" if len(classes) > 6 else ""
     )
-    shards = f"{summary['shards']:,} shards, " if "shards" in summary else ""
+    shards = f"{summary['shards']:,} shard{'s' * (summary['shards'] != 1)}, " if "shards" in summary else ""
     console.print(
         f"[bold]{summary['data']}[/bold]: {shards}{summary['rows']:,} rows, {len(classes)} classes ({several})", markup=True
     )
@@ -102,7 +103,8 @@ def show(summary: dict[str, Any]) -> None:
     console.print(f"  {read}trained in {summary['seconds_training']:.2f} s: {done}")
     if "mistakes_by_shard" in summary:
         console.print(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
-        console.print(f"  {summary['bound']}", markup=False)
+        if not summary["bound"].startswith("no theorem"):
+            console.print(f"  {summary['bound']}", markup=False)
     if "progressive_error" in summary:
         console.print(
             f"  progressive error {summary['progressive_error']:.4f} (first pass, each example before it was learned)"

@@ -105,7 +105,10 @@ def _serve(options: Options) -> int:
         payloads_logged=options.log == "payloads",
     )
     replayed = f", {writer.replayed:,} commits replayed" if writer.replayed else ""
-    typer.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} errors{replayed}", err=True)
+    typer.echo(
+        f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}",
+        err=True,
+    )
     told = f"serving {options.state} on {address(listener)} (Ctrl-C ends it)"
     serve(app, listener, lambda: typer.echo(told, err=True))
     typer.echo("ended; everything acknowledged is on the disk", err=True)

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 
 from separatrix.cli.refusal import refuse, refusing
-from separatrix.data.sources import Examples, read_source
+from separatrix.data.errors import DataError
+from separatrix.data.sources import Examples, NotANumberError, read_source
 from separatrix.linear import Perceptron
 from separatrix.tracing import trace
 
@@ -33,7 +34,10 @@ def show(
     if form not in FORMATS:
         refuse("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
     with refusing("trace", name):
-        source = read_source(name, label, positive, drop=drop)
+        try:
+            source = read_source(name, label, positive, drop=drop)
+        except NotANumberError as problem:
+            raise DataError(f"{problem}; leave the column out by --drop") from None
         model = Perceptron(
             order=order,
             tie=tie or source.tie,

@@ -65,6 +65,7 @@ class Options:
     C: str
     margin: float
     passes: int
+    average_from: int
     order: str
     tie: str
     bias: bool
@@ -216,8 +217,14 @@ class Training:
 
     def _learner(self) -> Any:
         options = self.options
+        if options.average_from > 1 and options.learner != "averaged":
+            raise DataError(f"--average-from is for the averaged learner, not {options.learner}")
+        if options.average_from > options.passes:
+            raise DataError(f"--average-from {options.average_from} is after the last of {options.passes} passes")
+        since: dict[str, Any] = {"average_from": options.average_from} if options.learner == "averaged" else {}
         return LEARNERS[options.learner](
             rule=options.rule,
+            **since,
             C="auto" if options.C == "auto" else _number("-C", options.C),
             margin=options.margin,
             tie=options.tie,

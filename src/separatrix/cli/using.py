@@ -55,6 +55,13 @@ class Use:
         self.source: Source = source
         self.label: str | None = source.label if judging else known
         self.labelled = source.schema is None or self.label in source.schema.names
+        if source.schema is not None and not hasattr(self.model.features, "describe"):
+            columns = [name for name in source.schema.names if name != self.label]
+            if len(columns) != 1:
+                raise DataError(
+                    f"{source.name} has the columns {', '.join(columns)}, and {path} reads one column of texts: give it "
+                    "that column alone (--header where its first line is a title); to evaluate, name the label by --label"
+                )
 
     def batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, labels or None, the batch) for each batch of rows."""

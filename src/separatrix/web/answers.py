@@ -63,7 +63,7 @@ def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
         bias = machine.run.bias
     winner = labels.index(label)
     if len(scores) == 1:
-        w, offset, score, shown = W[:, 0], float(b[0]), float(scores[0]), {label: float(scores[0])}
+        w, offset, score, shown = W[:, 0], float(b[0]), float(scores[0]), {labels[1]: float(scores[0])}
     else:
         second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
         w, offset = W[:, winner] - W[:, second], float(b[winner] - b[second])
