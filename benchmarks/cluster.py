@@ -16,9 +16,6 @@ With --write the tables go into docs/scaling.md. A peer that is not installed is
 """
 
 import argparse
-import contextlib
-import gzip
-import io
 import tempfile
 import time
 import warnings
@@ -147,16 +144,15 @@ def beside_mllib(train, test, page):
     alone = (whole - read) / (seconds - clock.at["reading"])
     page.add(f"\n{whole / seconds:.1f} times shorter; {alone:.1f} without the reading; {used / mine:.1f} in processor time.")
     session.stop()
-    return Row(
-        f"{n:,} rows of text to MLlib's accuracy, on one Spark session",
-        ours=f"pass {number}",
-        peer="MLlib LinearSVC",
-        our_times=Times([seconds], [mine]),
-        their_times=Times([whole], [used]),
-        floor=3,
-        quality=Quality.compared("held-out accuracy", scores[number - 1], accuracy),
-        note=f"in processor time {used / mine:.1f}",
-    )
+    what = f"{n:,} rows of text to MLlib's accuracy, on one Spark session"
+    return raced(what, "MLlib LinearSVC", 3, (seconds, mine), (whole, used), number, (scores[number - 1], accuracy))
+
+
+def raced(what, peer, floor, mine, theirs, number, accuracies, note=""):
+    """The row of two (wall, processor) seconds and two accuracies; ours has its own after pass `number`."""
+    times = (Times([wall], [used]) for wall, used in (mine, theirs))
+    said = f"in processor time {theirs[1] / mine[1]:.1f}{note}"
+    return Row(what, f"pass {number}", peer, *times, floor, Quality.compared("held-out accuracy", *accuracies), note=said)
 
 
 def beside_dask_ml(rows, page, marks=(1, PASSES, MANY), repeats=REPEATS):
@@ -196,33 +192,26 @@ def beside_dask_ml(rows, page, marks=(1, PASSES, MANY), repeats=REPEATS):
             name = "`dask_ml` `Incremental(SGDClassifier)`, 1 pass" if number == 1 else f"{number} passes"
             how = f"{seconds:.2f} s ({theirs / seconds:.1f}×), pass {reached}, {scores[reached - 1]:.4f}"
             page.add(f"| {name} | {theirs:.1f} | {used:.1f} | {accuracy:.4f} | {how} | {mine:.1f} |")
-            yield Row(
-                f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster",
-                ours=f"pass {reached}",
-                peer="dask_ml Incremental(SGDClassifier)",
-                our_times=Times([seconds], [mine]),
-                their_times=Times([theirs], [used]),
-                floor=5,
-                quality=Quality.compared("held-out accuracy", scores[reached - 1], accuracy),
-                note=f"in processor time {used / mine:.1f}; a pass by itself {alone:.1f}",
-            )
+            what = f"{rows:,} rows in memory to the accuracy of {number} of its passes, on one Dask cluster"
+            found = scores[reached - 1], accuracy
+            note = f"; a pass by itself {alone:.1f}"
+            yield raced(what, "dask_ml Incremental(SGDClassifier)", 5, (seconds, mine), (theirs, used), reached, found, note)
 
 
 def texts_of(name, seed):
     """Features by our own defaults, words and pairs of words, hashed: of 20 newsgroups, or of a split of sms_spam."""
-    from benchmarks.datasets import DATA
+    from benchmarks.datasets import news_texts, spam_texts
     from separatrix import TextFeatures
 
     if name == SPAM:
-        lines = gzip.open(DATA / "sms_spam" / "SMSSpamCollection.gz", "rt", encoding="utf-8").read().splitlines()
-        order = np.random.default_rng(seed).permutation(len(lines))
-        cut = [[lines[i] for i in order[1115:]], [lines[i] for i in order[:1115]]]
+        labels, messages = spam_texts()
+        order = np.random.default_rng(seed).permutation(len(labels))
+        parts = [(labels[some], [messages[i] for i in some]) for some in (order[1115:], order[:1115])]
     else:
-        files = [DATA / "20newsgroups" / f"20newsgroups-{part}.tab.gz" for part in ("train", "test")]
-        cut = [[line for line in gzip.open(f, "rt", encoding="utf-8").read().split("\n")[3:] if line.strip()] for f in files]
-    (y, texts), (y_test, unseen) = (zip(*(line.split("\t", 1) for line in lines), strict=True) for lines in cut)
+        parts = news_texts()
+    (y, texts), (y_test, unseen) = parts
     features = TextFeatures().fit(texts)
-    return features.transform(texts), np.array(y), features.transform(unseen), np.array(y_test)
+    return features.transform(texts), y, features.transform(unseen), y_test
 
 
 def quality(page, sizes=(8, 32), data=("a9a", "sms_spam", "20 newsgroups, words", "20 newsgroups"), seeds=5):
@@ -296,7 +285,7 @@ def overhead(page):
                         sizes = engine.sent / passes, engine.received / passes
                         engine.close()
                 found.append((d, shards, len(np.unique(X[::shards].indices)), kernels, *times, *sizes))
-                print(*found[-1], flush=True)
+                print(f"d = {d:,}, {shards} shards", flush=True)
     S, f, kernels, processes, tasks = (np.array([row[k] for row in found]) for k in (1, 2, 3, 4, 5))
     (fixed, each, by_feature), error = modelled(tasks - kernels, S, f)
     for row, guess in zip(found, fixed + each * S + by_feature * S * f + kernels, strict=True):
@@ -339,21 +328,20 @@ def modelled(seconds, S, f):
 
 def rows(quick=False):
     size, few = (1 << 15, ((1, PASSES), 1)) if quick else (1 << 20, ())
+    warnings.simplefilter("ignore")
     yield from quality(Page(), (8,), ("a9a",) if quick else ("a9a", SPAM, "20 newsgroups, words"))
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), tempfile.TemporaryDirectory() as folder:
-        warnings.simplefilter("ignore")
-        found = []
+    if quick:
+        yield Row.missing("text to MLlib's accuracy", "MLlib LinearSVC", "left out of a quick run: it takes half a minute")
+    else:
         try:
-            if quick:
-                raise ImportError("left out of a quick run: it takes half a minute on any size")
-            found.append(beside_mllib(*write(Path(folder), size), Page()))
+            with tempfile.TemporaryDirectory() as folder:
+                yield beside_mllib(*write(Path(folder), size), Page())
         except ImportError as missing:
-            found.append(Row.missing("text to MLlib's accuracy", "MLlib LinearSVC", str(missing)))
-        try:
-            found += beside_dask_ml(size, Page(), *few)
-        except ImportError as missing:
-            found.append(Row.missing("rows to its accuracy", "dask_ml Incremental(SGDClassifier)", str(missing)))
-    yield from found
+            yield Row.missing("text to MLlib's accuracy", "MLlib LinearSVC", str(missing))
+    try:
+        yield from beside_dask_ml(size, Page(), *few)
+    except ImportError as missing:
+        yield Row.missing("rows to its accuracy", "dask_ml Incremental(SGDClassifier)", str(missing))
 
 
 def main():

@@ -48,16 +48,26 @@ def sector() -> tuple[Any, ...]:
     return tuple(parts)
 
 
+def labelled(path: Path, skip: int = 0) -> tuple[Any, list[str]]:
+    """The labels and the texts of a file with a tab between them."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        lines = [line.split("\t", 1) for line in file.read().split("\n")[skip:] if line.strip()]
+    return np.asarray([label for label, _ in lines]), [text for _, text in lines]
+
+
+def news_texts() -> tuple[Any, ...]:
+    return tuple(labelled(DATA / "20newsgroups" / f"20newsgroups-{name}.tab.gz", 3) for name in ("train", "test"))
+
+
+def spam_texts() -> tuple[Any, list[str]]:
+    return labelled(DATA / "sms_spam" / "SMSSpamCollection.gz")
+
+
 def newsgroups() -> tuple[Any, ...]:
     """Sublinear tf-idf of the words, normalised."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    texts, labels = [], []
-    for name in ("train", "test"):
-        with gzip.open(DATA / "20newsgroups" / f"20newsgroups-{name}.tab.gz", "rt", encoding="utf-8") as file:
-            lines = [line.rstrip("\n").split("\t", 1) for line in file.read().split("\n")[3:] if line.strip()]
-        labels.append(np.asarray([label for label, _ in lines]))
-        texts.append([text for _, text in lines])
+    labels, texts = zip(*news_texts(), strict=True)
     words = TfidfVectorizer(sublinear_tf=True)
     X, X_test = (with_narrow_indices(words.fit_transform(texts[0])), with_narrow_indices(words.transform(texts[1])))
     return X, labels[0], X_test, labels[1]
@@ -89,8 +99,7 @@ def sms_spam(seed: int) -> tuple[Any, ...]:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.model_selection import train_test_split
 
-    with gzip.open(DATA / "sms_spam" / "SMSSpamCollection.gz", "rt", encoding="utf-8") as file:
-        labels, texts = zip(*(line.rstrip("\n").split("\t", 1) for line in file), strict=True)
+    labels, texts = spam_texts()
     train, test, y, y_test = train_test_split(texts, labels, test_size=0.2, random_state=seed, stratify=labels)
     words = CountVectorizer(ngram_range=(1, 2), dtype=np.float64)
     seen, unseen = (with_narrow_indices(X) for X in (words.fit_transform(train), words.transform(test)))

@@ -48,7 +48,9 @@ def test_from_nothing_to_predictions_explanations_and_a_model(tmp_path):
         assert client.learn({"noon": 1, "urgent": True}, "ham") == {"learned": 1, "errors": 1, "mistakes": 1, "examples": 2}
         assert client.learn({"free": 2}, "spam") == {"learned": 1, "errors": 1, "mistakes": 1, "examples": 3}
         told = client.explain({"free": 1, "noon": 1, "never met": 5})
-        assert told["prediction"] == "ham" and told["score"] == told["total"]
+        assert told["prediction"] == "ham" and told["score"] == told["total"] < 0
+        said = {score["class"]: score["score"] for score in client.predict({"free": 1, "noon": 1})["scores"]}
+        assert told["scores"] == [{"class": "spam", "score": said["spam"]}] and said["ham"] == -said["spam"]
         by_name = {term["name"]: term for term in told["terms"]}
         assert by_name["free"]["weight"] == pytest.approx(2 / 3) and by_name["noon"]["weight"] == pytest.approx(-2 / 3)
         assert "never met" not in by_name

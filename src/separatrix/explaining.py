@@ -54,10 +54,11 @@ class Cause(NamedTuple):
 class Explanation:
     """A score and the terms that it is the sum of.
 
-    `score` is what `decision_function` returns (two classes), or the winner's score less the runner-up's (K classes;
-    `scores` has both). `terms` are in order of their size, the bias among them. Each product is rounded once, and so is
-    their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest, so the two agree to
-    2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number below 2⁵³.
+    `score` is what `decision_function` returns (two classes: for the second of them, which `scores` names), or the winner's
+    score less the runner-up's (K classes; `scores` has both). `terms` are in order of their size, the bias among them. Each
+    product is rounded once, and so is their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest,
+    so the two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number
+    below 2⁵³.
 
     `causes` are the mistakes that contributed most, largest first, and `caused` is the sum over all of them (with `start`,
     the score of the weights that learning began with): the same score again, but for rounding. Both are None where the

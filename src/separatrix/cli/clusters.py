@@ -77,6 +77,7 @@ def train(options: Any, learner: Any, roles: dict[str, str], settings: dict[str,
         )
     model.facts |= {"settings": settings, "version": __version__}
     facts = model.facts
+    theorem = bounds(model)
     summary: dict[str, Any] = {
         "facts": facts,
         "data": options.data,
@@ -89,7 +90,7 @@ def train(options: Any, learner: Any, roles: dict[str, str], settings: dict[str,
         "mistakes_per_pass": list(map(int, learner.mistakes_per_pass_)),
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),
         "progressive_error": learner.progressive_errors_ / max(1, facts["rows"]),
-        "bound": str(bounds(model)).splitlines()[-1].strip(),
+        "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,
         "engine": options.engine,
     }
     if hasattr(learner, "validation_scores_"):

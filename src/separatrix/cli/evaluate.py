@@ -15,7 +15,6 @@ from rich.table import Table
 from separatrix.blocks import Labels
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import Use
-from separatrix.data.errors import DataError
 
 SHOWN = 12
 
@@ -35,17 +34,11 @@ def run(
 
 def evaluate(use: Use) -> dict[str, Any]:
     """Return the figures."""
-    if not use.labelled:
-        raise DataError(f"{use.source.name}: which column is the label? the model's was {use.model.facts.get('label')!r}")
     names = [str(label) for label in use.classes.tolist()]
     K = len(names)
     confusion, strangers = np.zeros((K, K), np.int64), Counter[str]()
     loss, n = 0.0, 0
-    for X, y, batch in use.batches():
-        if y is None:
-            raise DataError(f"{use.source.name}: there are no labels")
-        if getattr(y, "null_count", 0):
-            raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
+    for X, y in use.labelled_batches():
         labels = Labels()
         places = labels.codes(y)
         true = labels.among(use.classes, as_written=False)[places]

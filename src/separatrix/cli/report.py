@@ -103,7 +103,7 @@ def show(summary: dict[str, Any]) -> None:
     console.print(f"  {read}trained in {summary['seconds_training']:.2f} s: {done}")
     if "mistakes_by_shard" in summary:
         console.print(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
-        if not summary["bound"].startswith("no theorem"):
+        if summary["bound"]:
             console.print(f"  {summary['bound']}", markup=False)
     if "progressive_error" in summary:
         console.print(

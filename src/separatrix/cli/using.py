@@ -72,6 +72,18 @@ class Use:
                 y = batch.table[self.label] if self.labelled else None
                 yield self.model.features.transform(self.features_of(batch)), y, batch
 
+    def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, labels) for each batch; raise where there are none, or one is missing."""
+        if not self.labelled:
+            known = self.model.facts.get("label")
+            raise DataError(f"{self.source.name}: which column is the label? the model's was {known!r}")
+        for X, y, batch in self.batches():
+            if y is None:
+                raise DataError(f"{self.source.name}: there are no labels")
+            if getattr(y, "null_count", 0):
+                raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
+            yield X, y
+
     def features_of(self, batch: TableBatch) -> Any:
         """Return the columns of a batch without that of the label."""
         return batch.table.drop_columns([self.label]) if self.labelled else batch.table
@@ -107,21 +119,12 @@ def examples_of(data: str, label: str | None, positive: str | None, drop: list[s
     if drop:
         raise DataError("the model has its columns: with --model none can be dropped")
     use = Use(model, data, None, None, label=label, judging=True)
-    if not use.labelled:
-        raise DataError(f"{use.source.name}: which column is the label? the model's was {use.model.facts.get('label')!r}")
-    parts: list[Any] = []
-    labels: list[Any] = []
-    for X, y, batch in use.batches():
-        if getattr(y, "null_count", 0):
-            raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
-        parts.append(X)
-        labels += y.tolist() if y is not None else []
+    parts, labels = zip(*use.labelled_batches(), strict=True)
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    if len(labels) != X.shape[0]:
-        raise DataError(f"{use.source.name}: there are no labels")
     named = use.model.features is not None and X.shape[1] <= NAMED
     names = tuple(use.model.features.get_feature_names_out().tolist()) if named else None
-    found = Examples(f"{use.source.name} in the features of {model}", X, np.array(labels), names)
+    y = np.array([label for some in labels for label in some.tolist()])
+    found = Examples(f"{use.source.name} in the features of {model}", X, y, names)
     return found if positive is None else against_the_rest(found, positive)
 
 

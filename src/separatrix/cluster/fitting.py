@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -126,7 +126,8 @@ class _Fit:
         self.estimator, self.engine, self.mix = estimator, engine, mix
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.reading = Reading(label=label, options=dict(reading or {}))
-        self.given, self.features = features, cast("Any", None)
+        self.given = features
+        self.features: Any = None
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
 
     def run(self, shards: Any, y: Any, held_out: Any, holdout: float) -> Model:
