@@ -1,8 +1,14 @@
 """Dask: a real cluster of two worker processes gives the bits of one process, from files and from every collection."""
 
+import json
 import os
+import signal
+import subprocess
+import sys
+import threading
 import time
 import types
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +21,7 @@ import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
 import pandas as pd
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from faults import deadly, same, whole_numbers
 from separatrix import AveragedPerceptron, Perceptron, TableFeatures
@@ -24,17 +30,64 @@ from separatrix.cluster.dask import Dask
 from separatrix.data.errors import DataError
 
 
+class Cluster:
+    """A scheduler and workers, each a process of its own, as they are on a real cluster: any of them may be killed.
+
+    Not a LocalCluster: where a worker dies as it registers, the books of one are wrong, and it cannot be closed any more.
+    """
+
+    def __init__(self, folder):
+        self.folder, self.processes = folder, []
+        self.begin("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
+        deadline = time.monotonic() + 60
+        while True:
+            with suppress(FileNotFoundError, ValueError):
+                self.address = json.loads((folder / "cluster.json").read_text())["address"]
+                return
+            assert time.monotonic() < deadline, "the scheduler does not start"
+            time.sleep(0.05)
+
+    def begin(self, what, *options):
+        here = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        settings = {"PYTHONPATH": os.pathsep.join(here), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "20"}
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", "--scheduler-file", "cluster.json", *options]
+        with open(self.folder / f"{what}.log", "ab") as log:
+            self.processes.append(
+                subprocess.Popen(
+                    command, cwd=self.folder, env=os.environ | settings, stdout=log, stderr=log, start_new_session=True
+                )
+            )
+
+    def workers(self, n):
+        self.begin(
+            "worker", "--nworkers", str(n), "--nthreads", "1", "--no-dashboard", "--local-directory", str(self.folder)
+        )
+
+    def close(self):
+        for process in reversed(self.processes):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def cluster(folder, workers):
+    made = Cluster(folder)
+    try:
+        if workers:
+            made.workers(workers)
+        with Client(made.address, set_as_default=False) as client:
+            if workers:
+                client.wait_for_workers(workers, timeout=60)
+            yield made, client
+    finally:
+        made.close()
+
+
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), before])
-    settings = {"temporary-directory": str(tmp_path_factory.mktemp("dask")), "distributed.scheduler.allowed-failures": 20}
-    try:
-        with dask.config.set(settings), LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
-            with Client(cluster) as client:
-                yield client
-    finally:
-        os.environ["PYTHONPATH"] = before
+    with cluster(tmp_path_factory.mktemp("dask"), 2) as (_, client), client.as_current():
+        yield client
 
 
 def learner():
@@ -115,11 +168,8 @@ def _hide():
 
 def test_workers_without_the_package_say_so(tmp_path):
     pattern = whole_numbers(tmp_path, shards=2)
-    with (
-        dask.config.set({"temporary-directory": str(tmp_path)}),
-        LocalCluster(1, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster, set_as_default=False) as bare,
-    ):
+    (home := tmp_path / "cluster").mkdir()
+    with cluster(home, 1) as (_, bare):
         bare.run(_by_value(_hide))
         with pytest.raises(DataError, match="separatrix is not installed on the workers"):
             fit(learner(), pattern, engine=bare)
@@ -132,16 +182,13 @@ def _by_value(function):
     return made
 
 
-def test_a_cluster_without_workers_is_waited_for(monkeypatch):
+def test_a_cluster_without_workers_is_waited_for(tmp_path, monkeypatch):
     X, y = examples(40, 3)
-    with LocalCluster(1, dashboard_address=":0") as cluster, Client(cluster) as client:
-        cluster.scale(0)
-        while client.scheduler_info()["workers"]:
-            time.sleep(0.05)
+    with cluster(tmp_path, 0) as (processes, client):
         monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 1)
         with pytest.raises(DataError, match="the cluster has had no worker for 1 seconds: start some"):
             fit(learner(), [(X, y)], engine=client)
         monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 60)
-        client.loop.call_later(3, cluster.scale, 1)  # later than scatter would wait
+        threading.Timer(3, processes.workers, [1]).start()  # later than scatter would wait
         model = fit(learner(), [(X, y)], engine=client)
     assert same(model, fit(learner(), [(X, y)]))
