@@ -35,5 +35,5 @@ print(f"\nright on {right:.3f} of the other 200; always saying {labels[0]!r}: {l
 row, label = people[821]
 told = explain(model, row)
 print(f"\n{row}\n{label}; predicted: {told.prediction}, score {told.score:+.3f}, where below 0 leaves; mostly for")
-for term in told.terms[:5]:
-    print(f"  {term.name:16}{term.product:+.3f}")
+for part in told.columns:
+    print(f"  {part.column:10}{part.product:+.3f}")

@@ -1,6 +1,7 @@
 """A score is the sum of its terms, and of the mistakes that made the weights."""
 
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -145,6 +146,32 @@ def test_a_row_of_a_table_is_a_dict_of_its_values_or_of_columns():
     assert told == explain(model, {"age": [50], "job": [None]})
     assert told.score == model.decision_function({"age": [50], "job": [None]})[0]
     assert "job is missing" in {term.name for term in told.terms}
+
+
+def test_a_table_is_explained_by_its_columns_too():
+    table = {
+        "age": [39, 50, 38, 53],
+        "job": ["clerk", "manager", None, "clerk"],
+        "id": ["a", "b", "c", "d"],
+        "note": ["back at noon", "see the long note", "at noon", None],
+    }
+    features = TableFeatures(roles={"note": "text", "id": "drop"}).fit(table)
+    learner = AveragedPerceptron(random_state=0).fit(features.transform(table), ["low", "high", "low", "high"])
+    row = {"age": 50, "job": "unheard of", "id": None, "note": "the note at noon " + "and so on " * 9}
+    told = explain(Model(learner, features), row)
+    assert {part.column: part.value for part in told.columns} == {"BIAS": None} | {k: v for k, v in row.items() if k != "id"}
+    assert math.fsum(part.product for part in told.columns) == pytest.approx(told.score, abs=1e-14)
+    by = {part.column: part.product for part in told.columns}
+    assert by["job"] == 0.0 and by["BIAS"] == learner.intercept_[0]
+    assert by["age"] == math.fsum(term.product for term in told.terms if term.name.startswith("age"))
+    assert [abs(part.product) for part in told.columns] == sorted((abs(p) for p in by.values()), reverse=True)
+    printed = told.text()
+    assert "its part" in printed and "the note at noon and so on and so on an…" in printed and "\n\n\n" not in printed
+    assert "its part" not in explain(learner, features.transform(table)[:1]).text()
+    jobs = {"job": ["clerk", "smith"]}
+    single = TableFeatures().fit(jobs)
+    told = explain(Perceptron().fit(single.transform(jobs), [0, 1]), {"job": "smith"}, features=single)
+    assert len(told.columns) == len(told.terms) == 2 and "its part" not in told.text()  # nothing to add up
 
 
 def test_k_classes_show_the_lead_of_the_winner_over_the_runner_up():

@@ -163,6 +163,16 @@ def test_shards_and_a_validation_file(messages, tmp_path):
     assert 0.9 < told["held_out_accuracy"] <= 100 / 101
 
 
+def test_a_wrong_column_of_labels_is_noticed(messages, tmp_path):
+    model, numbered = tmp_path / "m.sepx", tmp_path / "numbered.csv"
+    header, *lines = messages.read_text().splitlines()
+    numbered.write_text("\n".join([header + ",id", *(f"{line},k{i}" for i, line in enumerate(lines))]) + "\n")
+    assert "most classes occur once: is id the label? --label names another" in call("train", numbered, "--passes", 1)
+    assert "occur once" not in call("train", messages, "--label", "label", "-o", model)
+    refused = call("evaluate", model, numbered, "--label", "id", status=2)
+    assert "none of the 400 rows has a label that the model knows: k0, k1, k2 …; is 'id' the column of labels?" in refused
+
+
 def test_exports_predict_the_same(digits, tmp_path):
     model = tmp_path / "digits.sepx"
     call("train", digits, "-o", model)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, load, save
+from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
 from serving import Served, examples, matrix, run, served
 
@@ -54,6 +54,7 @@ def test_from_nothing_to_predictions_explanations_and_a_model(tmp_path):
         by_name = {term["name"]: term for term in told["terms"]}
         assert by_name["free"]["weight"] == pytest.approx(2 / 3) and by_name["noon"]["weight"] == pytest.approx(-2 / 3)
         assert "never met" not in by_name
+        assert told["causes"] is told["n_mistakes"] is None and told["no_causes"]
         mistakes = list(client.ledger())
         assert [(m["number"], m["example"], m["raised"], m["lowered"]) for m in mistakes] == [
             (2, 3, "spam", "ham"),
@@ -162,6 +163,9 @@ def test_a_trained_table_model_takes_rows(tmp_path):
         client = server.client()
         rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
         assert [p["prediction"] for p in client.predict_many(rows)] == trained.predict(features.transform(table)).tolist()
+        for given in (rows[1], rows[5], {"age": 50}):
+            told, offline = client.explain(given), explain(Model(trained, features), {"job": None} | given).to_dict()
+            assert told["columns"] == offline["columns"] and told["score"] == offline["score"]
         client.learn(rows[5], "yes")
         client.save_model(tmp_path / "after.sepx")
         for bad, why in [

@@ -22,11 +22,15 @@ from separatrix.ledger import Ledger
 from separatrix.rows import Array, Floats, Ints, Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
 BIAS = "BIAS"
 SHOWN = 20
+WIDTH = 40
+"""How much of a value is shown."""
 _BLOCK_BYTES = 1 << 25
 
 
@@ -36,6 +40,14 @@ class Term(NamedTuple):
     name: str
     value: float
     weight: float
+    product: float
+
+
+class Part(NamedTuple):
+    """One column's part of the score, the sum of its terms; `value` is what the row has there."""
+
+    column: str
+    value: Any
     product: float
 
 
@@ -58,11 +70,12 @@ class Explanation:
     score less the runner-up's (K classes; `scores` has both). `terms` are in order of their size, the bias among them. Each
     product is rounded once, and so is their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest,
     so the two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number
-    below 2⁵³.
+    below 2⁵³. Of a table `columns` has the same sum by columns, the largest part first: a number that is cut into bins, or a
+    text, has many terms.
 
     `causes` are the mistakes that contributed most, largest first, and `caused` is the sum over all of them (with `start`,
-    the score of the weights that learning began with): the same score again, but for rounding. Both are None where the
-    mistakes are not at hand, and `no_causes` says why.
+    the score of the weights that learning began with): the same score again, but for rounding; there were `n_mistakes`. All
+    three are None where the mistakes are not at hand, and `no_causes` says why.
 
     Examples
     --------
@@ -80,32 +93,45 @@ class Explanation:
     causes: list[Cause] | None = None
     caused: float | None = None
     start: float = 0.0
-    n_mistakes: int = 0
+    n_mistakes: int | None = None
     no_causes: str = ""
+    columns: list[Part] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON has them."""
         told = asdict(self)
         told["scores"] = [{"class": label, "score": score} for label, score in self.scores.items()]
         told["terms"] = [term._asdict() for term in self.terms]
+        told["columns"] = None if self.columns is None else [part._asdict() for part in self.columns]
         told["causes"] = None if self.causes is None else [cause._asdict() for cause in self.causes]
         return told
 
     def table(self, most: int = SHOWN) -> Table:
         """Return the terms as a table; those beyond `most` are summed in one line."""
+        rows = [(term.name, *(f"{number:.6g}" for number in term[1:])) for term in self.terms[:most]]
+        heads = ("feature", "value", "weight", "value × weight")
+        return self._table(heads, rows, [term.product for term in self.terms[most:]])
+
+    def table_of_columns(self, most: int = SHOWN) -> Table | None:
+        """Return the sum by columns as a table; None where there are no columns, or about a term each."""
+        if self.columns is None or len(self.columns) >= len(self.terms):
+            return None
+        rows = [(part.column, _short(part.value), f"{part.product:.6g}") for part in self.columns[:most]]
+        return self._table(("column", "value", "its part"), rows, [part.product for part in self.columns[most:]])
+
+    def _table(self, heads: Sequence[str], rows: Sequence[tuple[str, ...]], rest: list[float]) -> Table:
         from rich import box
         from rich.table import Table
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for head in ("feature", "value", "weight", "value × weight"):
-            table.add_column(head, justify="left" if head == "feature" else "right", overflow="fold")
-        for term in self.terms[:most]:
-            table.add_row(term.name, *(f"{number:.6g}" for number in term[1:]))
-        rest = self.terms[most:]
+        table, blank = Table(box=box.SIMPLE_HEAD, pad_edge=False), [""] * (len(heads) - 2)
+        for k, head in enumerate(heads):
+            table.add_column(head, justify="left" if k == 0 else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*row)
         if rest:
-            table.add_row(f"… {len(rest):,} more", "", "", f"{math.fsum(term.product for term in rest):.6g}")
+            table.add_row(f"… {len(rest):,} more", *blank, f"{math.fsum(rest):.6g}")
         table.add_section()
-        table.add_row("score" if len(self.scores) < 2 else "lead", "", "", f"{self.score:.6g}")
+        table.add_row("score" if len(self.scores) < 2 else "lead", *blank, f"{self.score:.6g}")
         return table
 
     def verdict(self) -> str:
@@ -134,7 +160,7 @@ class Explanation:
         from rich.text import Text
 
         yield Text(self.verdict())
-        yield self.table()
+        yield from filter(None, (self.table_of_columns(), self.table()))
         yield Text(self.because())
 
     def text(self, most: int = SHOWN) -> str:
@@ -142,10 +168,12 @@ class Explanation:
         from rich.console import Console
 
         out = io.StringIO()
+        tables = filter(None, (self.table_of_columns(most), self.table(most)))
         Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
-            self.verdict(), self.table(most), self.because(), sep="\n"
+            self.verdict(), *tables, self.because(), sep="\n"
         )
-        return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+        written = "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+        return written.replace("\n\n\n", "\n\n")
 
     def __repr__(self) -> str:
         return self.text()
@@ -211,14 +239,16 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     products = (w[columns] * values).tolist()
     told = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
     terms = [Term(names(j), value, weight, product) for j, value, weight, product in told]
-    if b or getattr(estimator, "fit_intercept", True):
+    bias = b if b or getattr(estimator, "fit_intercept", True) else None
+    if bias is not None:
         terms.append(Term(BIAS, 1.0, b, b))
     terms.sort(key=lambda term: -abs(term.product))
     given = (labels[winner], score, shown, terms, math.fsum(term.product for term in terms))
+    by = by_columns(features, _row_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
     ledger = getattr(estimator, "ledger_", None)
     why = _no_causes(ledger, X)
     if ledger is None or why:
-        return Explanation(*given, no_causes=why)
+        return Explanation(*given, no_causes=why, columns=by)
     parts = contributions(ledger, rows, X, winner, second)
     start = 0.0
     if ledger.start is not None:
@@ -226,7 +256,29 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
         start = float(begun[0] if len(begun) == 1 else begun[winner] - begun[second])
     largest = np.argsort(-np.abs(parts), kind="stable")[: max(0, n)]
     causes = [_cause(ledger, m, float(parts[m])) for m in largest.tolist()]
-    return Explanation(*given, causes, math.fsum([start, *parts.tolist()]), start, len(ledger))
+    return Explanation(*given, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
+
+
+def by_columns(features: Any, row: dict[str, Any], numbers: Ints, products: list[float], bias: float | None) -> list[Part]:
+    """Return the sum by the columns of a table, of a row of which some features, by number, have products."""
+    parts = [Part(name, row.get(name), part) for name, part in features.sums_by_column(numbers, products).items()]
+    return sorted(parts if bias is None else [*parts, Part(BIAS, None, bias)], key=lambda part: -abs(part.product))
+
+
+def _row_of(x: Any) -> dict[str, Any]:
+    from separatrix.frames import frame_of
+
+    row: dict[str, Any] = frame_of(_listed(x) if isinstance(x, dict) else x).table.to_pylist()[0]
+    return row
+
+
+def _listed(x: dict[str, Any]) -> dict[str, Any]:
+    return {name: value if np.ndim(value) else [value] for name, value in x.items()}
+
+
+def _short(value: Any) -> str:
+    written = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return written if len(written) <= WIDTH else written[: WIDTH - 1] + "…"
 
 
 def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
@@ -234,7 +286,7 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
     names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
         if isinstance(x, dict):
-            x = {name: value if np.ndim(value) else [value] for name, value in x.items()}
+            x = _listed(x)
         read = features.transform([x] if isinstance(x, str | bytes) else x)
         if hasattr(features, "names_of"):
             return _checked(Rows(read), estimator), lambda j: " | ".join(features.names_of(j)) or f"column {j}"

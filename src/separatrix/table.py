@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -185,6 +186,23 @@ class TableFeatures(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None)
         part, k = self._place(feature)
         names: list[str] = part.names_of(k)
         return names
+
+    def sums_by_column(self, features: Any, values: Any) -> dict[str, float]:
+        """Return, for each column that has features, the sum of the values that some of its features were given.
+
+        Examples
+        --------
+        >>> from separatrix import TableFeatures
+        >>> features = TableFeatures().fit({"age": [30, 40, 50], "job": ["clerk", "smith", "clerk"]})
+        >>> row = features.transform({"age": [45], "job": ["smith"]})
+        >>> features.sums_by_column(row.indices, row.data)
+        {'age': 2.0, 'job': 1.0}
+        """
+        schema = self._known()
+        names = [name for name, base in schema.bases.items() if schema.parts[name].width]
+        at = np.searchsorted([schema.bases[name] for name in names], features, side="right") - 1
+        given = np.asarray(values, dtype=np.float64)
+        return {name: math.fsum(given[at == k].tolist()) for k, name in enumerate(names)}
 
     def has_unnamed(self, feature: int) -> bool:
         """Tell whether values without a name were hashed to the feature."""

@@ -15,6 +15,7 @@ from rich.table import Table
 from separatrix.blocks import Labels
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import Use
+from separatrix.data.errors import DataError
 
 SHOWN = 12
 
@@ -54,6 +55,8 @@ def evaluate(use: Use) -> dict[str, Any]:
             shares = probabilities(scores, use.estimator.slope_, told)[known, true[known]]
             loss -= float(np.log(np.maximum(shares, 1e-15)).sum())
         n += len(true)
+    if n and not confusion.any():
+        raise DataError(_all_strangers(use, n, strangers))
     right, seen, said = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision, recall = np.nan_to_num(right / said), np.nan_to_num(right / seen)
@@ -77,6 +80,12 @@ def evaluate(use: Use) -> dict[str, Any]:
     if hasattr(use.estimator, "slope_"):
         found["log_loss"] = loss / max(1, int(seen.sum()))
     return found
+
+
+def _all_strangers(use: Use, n: int, strangers: Counter[str]) -> str:
+    several = ", ".join(name[:40] for name, _ in strangers.most_common(3)) + (" …" if len(strangers) > 3 else "")
+    where = "" if use.label is None else f"; is {use.label!r} the column of labels? --label names another"
+    return f"{use.source.name}: none of the {n:,} rows has a label that the model knows: {several}{where}"
 
 
 def _show(found: dict[str, Any]) -> None:

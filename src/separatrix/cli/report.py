@@ -93,6 +93,10 @@ def show(summary: dict[str, Any]) -> None:
     console.print(
         f"[bold]{summary['data']}[/bold]: {shards}{summary['rows']:,} rows, {len(classes)} classes ({several})", markup=True
     )
+    if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
+        named = summary["facts"].get("label")
+        ask = "are these labels?" if named is None else f"is {named} the label? --label names another column"
+        console.print(f"  most classes occur once: {ask}", markup=False)
     if summary["skipped"]:
         console.print(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}", markup=False)
     for line in summary["columns"]:

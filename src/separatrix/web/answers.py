@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from separatrix.explaining import BIAS, Explanation, Term
+from separatrix.explaining import BIAS, Explanation, Term, by_columns
+from separatrix.table import TableFeatures
 from separatrix.text import TextFeatures
 from separatrix.web.commits import Commit
 from separatrix.web.examples import Examples
@@ -69,13 +70,18 @@ def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
         w, offset = W[:, winner] - W[:, second], float(b[winner] - b[second])
         score, shown = float(scores[winner] - scores[second]), {labels[k]: float(scores[k]) for k in (winner, second)}
     name = _naming(machine, shelf.index, examples)
-    values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), (w * row.data).tolist(), strict=True)
+    products = (w * row.data).tolist()
+    values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), products, strict=True)
     terms = [Term(name(j), value, weight, product) for j, value, weight, product in values if value]
     if bias:
         terms.append(Term(BIAS, 1.0, offset, offset))
     terms.sort(key=lambda term: -abs(term.product))
     total = math.fsum(term.product for term in terms)
-    return Explanation(label, score, shown, terms, total, no_causes=_NO_CAUSES).to_dict() | {"commit": number}
+    by = None
+    if isinstance(machine.features, TableFeatures) and examples.sources is not None:
+        by = by_columns(machine.features, examples.sources[0], row.indices, products, offset if bias else None)
+    told = Explanation(label, score, shown, terms, total, no_causes=_NO_CAUSES, columns=by)
+    return told.to_dict() | {"commit": number}
 
 
 def _naming(machine: Machine, index: Names | None, examples: Examples) -> Callable[[int], str]:

@@ -56,6 +56,10 @@ _SCHEMAS: dict[str, Any] = {
                     }
                 ),
             },
+            "columns": {
+                "type": ["array", "null"],
+                "items": _object({"column": {"type": "string"}, "value": {}, "product": {"type": "number"}}),
+            },
             "total": {"type": "number"},
             "commit": _COUNT,
         }
