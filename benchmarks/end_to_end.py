@@ -25,7 +25,7 @@ from benchmarks.timing import Times, in_turns
 
 PASSES = 5
 SLACK = 0.005
-SEPARATRIX = [sys.executable, "-c", "from separatrix.cli import app; app()"]
+SEPARATRIX = [sys.executable, "-m", "separatrix"]
 
 
 def write(folder, rows):

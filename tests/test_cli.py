@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 import separatrix
@@ -33,6 +34,42 @@ def test_version_and_help():
     assert module.stdout.strip() == f"separatrix {separatrix.__version__}"
     assert "demo" in RUNNER.invoke(app, ["--help"]).output
     assert RUNNER.invoke(app, ["dem"]).exit_code == 2
+
+
+LEAVING = """
+import atexit, sys, threading, time
+from separatrix.__main__ import main
+atexit.register(print, "last")
+if sys.argv.pop() == "busy":
+    threading.Thread(target=lambda: (time.sleep(0.5), print("thread"))).start()
+try:
+    main()
+finally:
+    print("taken apart")
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "printed"),
+    [
+        (["--version", "idle"], 0, ["separatrix", "last"]),
+        (["--version", "busy"], 0, ["separatrix", "taken", "thread", "last"]),
+        (["nothing", "idle"], 2, ["last"]),
+    ],
+)
+def test_the_program_leaves_at_once_where_nothing_else_runs(arguments, status, printed):
+    done = subprocess.run([sys.executable, "-c", LEAVING, *arguments], capture_output=True, text=True)
+    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()]) == (status, printed), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_who_has_left_is_no_traceback():
+    writing = subprocess.Popen(
+        [sys.executable, "-m", "separatrix", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    writing.stdout.close()
+    assert "Traceback" not in writing.stderr.read() and writing.wait() != 0
+    writing.stderr.close()
 
 
 def test_help_imports_nothing_heavy():

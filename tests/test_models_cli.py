@@ -139,7 +139,7 @@ def test_the_same_training_gives_the_same_bytes_whatever_the_memory(digits, tmp_
 
 def test_a_pipe_is_as_good_as_a_file(messages, tmp_path):
     text = messages.read_bytes()
-    command = [sys.executable, "-c", "from separatrix.cli import app; app()"]
+    command = [sys.executable, "-m", "separatrix"]
     for name, data in (("file", str(messages)), ("pipe", "-")):
         given = {"input": text} if data == "-" else {}
         output = str(tmp_path / f"{name}.sepx")
@@ -274,7 +274,7 @@ def test_lines_that_cannot_be_read_can_be_skipped(messages, tmp_path):
 
 # Runs that are ended.
 
-PROGRAM = [sys.executable, "-c", "from separatrix.cli import app; app()"]
+PROGRAM = [sys.executable, "-m", "separatrix"]
 
 
 @pytest.fixture(scope="module")
