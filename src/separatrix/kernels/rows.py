@@ -21,23 +21,31 @@ from separatrix.kernels import kernel, part, summing_part
 
 LARGEST = np.finfo(np.float64).max
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, UNSORTED, REPEATED = range(6)
+NEAR = 1 << 16
+"""Up to how many weights are near enough to the processor not to be asked for early."""
+AHEAD = np.uint64(12)
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
-@intrinsic
-def prefetch(typing_context, array, index):
-    """Ask for the cache line of array[index] to be brought near (to the second level), without waiting for it."""
+def _prefetcher(level, explained):
+    def prefetcher(typing_context, array, index):
+        def emit(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+            byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+            takes = ir.FunctionType(ir.VoidType(), [byte, integer, integer, integer])
+            fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
+            builder.call(fetch, [address, integer(0), integer(4 - level), integer(1)])
+            return context.get_dummy_value()
 
-    def emit(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
-        byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        takes = ir.FunctionType(ir.VoidType(), [byte, integer, integer, integer])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
-        builder.call(fetch, [address, integer(0), integer(2), integer(1)])
-        return context.get_dummy_value()
+        return types.void(array, index), emit
 
-    return types.void(array, index), emit
+    prefetcher.__doc__ = explained
+    return intrinsic(prefetcher)
+
+
+prefetch = _prefetcher(2, "Ask for the cache line of array[index] to come to the second level, without waiting for it.")
+prefetch_near = _prefetcher(1, "The same to the first level: for what is used in a moment.")
 
 
 @part
@@ -115,7 +123,13 @@ def score(data, indices, indptr, i, d, W, b, K, scores):
     else:
         for k in range(K):
             scores[k] = 0.0
-        for p in range(np.uint64(indptr[i]), np.uint64(indptr[i + ONE])):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
+        far = end - AHEAD if W.size > NEAR and end - begin > AHEAD else begin
+        for p in range(begin, end):
+            if p < far:
+                first = np.uint64(indices[p + AHEAD]) * K
+                for w in range(first, first + K, np.uint64(8)):
+                    prefetch_near(W, w)
             x = np.float64(data[p])
             w = np.uint64(indices[p]) * K
             for k in range(K):
