@@ -147,7 +147,7 @@ class Explanation:
         """Return the mistakes that contributed most, a line each, or why there are none."""
         if self.causes is None or self.caused is None:
             return f"which mistakes made it cannot be told: {self.no_causes}"
-        lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most:"]
+        lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
         for cause in self.causes:
             raised = f"{cause.up} raised" if cause.up is not None else ""
             lowered = f"{cause.down} lowered" if cause.down is not None else ""
@@ -211,7 +211,7 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     <BLANKLINE>
      score                                   3
     <BLANKLINE>
-    the 3 of 3 mistakes that contributed most:
+    the 3 of 3 mistakes that contributed most, examples counted from 0:
       -9  example 1 at step 2 (HAM raised, SPAM lowered)
       +8  example 0 at step 1 (SPAM raised, HAM lowered)
       +4  example 2 at step 3 (SPAM raised, HAM lowered)

@@ -52,7 +52,7 @@ def _show(source: Examples, certificate: Certificate) -> None:
     for line in rest:
         typer.echo(f"  {line}")
     if certificate.witness is not None:
-        typer.echo("  the witness:")
+        typer.echo("  the witness, rows counted from 0:")
         for i, weight in list(zip(certificate.witness.rows, certificate.witness.weights, strict=True))[:10]:
             row = source.X[[i]].toarray()[0] if issparse(source.X) else source.X[i]
             values = ", ".join(f"{value:g}" for value in row[:8].tolist())

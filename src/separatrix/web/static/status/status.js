@@ -74,18 +74,22 @@ function classes(stats) {
   by("classes").tBodies[0].replaceChildren(...rows);
 }
 
+// The score as a sum: of a table row by columns, else feature by feature.
 function terms(told, most) {
-  const table = make("table", undefined, "terms");
-  const head = make("tr");
-  for (const [name, kind] of [["feature", ""], ["value", "n"], ["weight", "n"], ["value × weight", "n"]]) head.append(make("th", name, kind));
-  table.append(head);
-  for (const term of told.terms.slice(0, most)) {
+  const short = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
+  const written = (value) => (typeof value === "number" ? String(+value.toPrecision(4)) : value === null ? "" : short(String(value)));
+  const [heads, rows] = told.columns
+    ? [["column", "value", "its part"], told.columns.map((part) => [part.column, part.value, part.product])]
+    : [["feature", "value", "weight", "value × weight"], told.terms.map((t) => [t.name, t.value, t.weight, t.product])];
+  const table = make("table", undefined, `terms of-${heads.length}`);
+  const line = (cells, kind) => {
     const row = make("tr");
-    row.append(make("td", term.name));
-    for (const part of [term.value, term.weight, term.product]) row.append(make("td", String(+part.toPrecision(4)), "n"));
+    row.append(...cells.map((cell, k) => make(kind, k ? written(cell) : cell, k ? "n" : "")));
     table.append(row);
-  }
-  const rest = told.terms.length - most;
+  };
+  line(heads, "th");
+  for (const row of rows.slice(0, most)) line(row, "td");
+  const rest = rows.length - most;
   if (rest > 0) table.append(make("caption", `and ${rest} more`, "quiet"));
   const scrolling = make("div", undefined, "scroll");
   scrolling.append(table);
