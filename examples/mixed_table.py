@@ -34,6 +34,6 @@ print(f"\nright on {right:.3f} of the other 200; always saying {labels[0]!r}: {l
 
 row, label = people[821]
 told = explain(model, row)
-print(f"\n{row}\n{label}; predicted: {told.prediction}, score {told.score:+.3f}, where below 0 leaves; mostly for")
+print(f"\n{row}\n{label}; predicted: {told.prediction}, score {told.score:+.3f}, where below 0 leaves; the sum of")
 for part in told.columns:
     print(f"  {part.column:10}{part.product:+.3f}")

@@ -63,6 +63,18 @@ def test_the_program_leaves_at_once_where_nothing_else_runs(arguments, status, p
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="closes descriptors in a shell")
+@pytest.mark.parametrize(("command", "status"), [("--version >&-", 0), ("--version 2>&-", 0), ("nothing 2>&-", 2)])
+def test_closed_outputs_change_no_status(command, status):
+    done = subprocess.run(f"{sys.executable} -m separatrix {command}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+
+
+def test_a_profiler_sees_the_end():
+    command = [sys.executable, "-m", "cProfile", "-m", "separatrix", "--version"]
+    assert "function calls" in subprocess.run(command, capture_output=True, text=True).stdout
+
+
 def test_a_reader_who_has_left_is_no_traceback():
     writing = subprocess.Popen(
         [sys.executable, "-m", "separatrix", "--version"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

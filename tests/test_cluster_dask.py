@@ -38,6 +38,9 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder, self.processes = folder, []
+
+    def start(self):
+        folder = self.folder
         self.begin("scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
         deadline = time.monotonic() + 60
         while True:
@@ -74,6 +77,7 @@ class Cluster:
 def cluster(folder, workers):
     made = Cluster(folder)
     try:
+        made.start()
         if workers:
             made.workers(workers)
         with Client(made.address, set_as_default=False) as client:
@@ -189,6 +193,11 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path, monkeypatch):
         with pytest.raises(DataError, match="the cluster has had no worker for 1 seconds: start some"):
             fit(learner(), [(X, y)], engine=client)
         monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 60)
-        threading.Timer(3, processes.workers, [1]).start()  # later than scatter would wait
-        model = fit(learner(), [(X, y)], engine=client)
+        coming = threading.Timer(3, processes.workers, [1])  # later than scatter would wait
+        coming.start()
+        try:
+            model = fit(learner(), [(X, y)], engine=client)
+        finally:
+            coming.cancel()
+            coming.join()
     assert same(model, fit(learner(), [(X, y)]))

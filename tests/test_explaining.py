@@ -2,9 +2,11 @@
 
 import json
 import math
+from datetime import date
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -16,7 +18,7 @@ from sklearn.datasets import load_iris
 import separatrix
 from discovery import ESTIMATORS, LEARNERS, seeded
 from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures, explain, load, save
-from separatrix.explaining import BIAS
+from separatrix.explanation import BIAS
 from separatrix.rules import RULES
 
 X, Y = load_iris(return_X_y=True)
@@ -168,10 +170,37 @@ def test_a_table_is_explained_by_its_columns_too():
     printed = told.text()
     assert "its part" in printed and "the note at noon and so on and so on an…" in printed and "\n\n\n" not in printed
     assert "its part" not in explain(learner, features.transform(table)[:1]).text()
-    jobs = {"job": ["clerk", "smith"]}
-    single = TableFeatures().fit(jobs)
-    told = explain(Perceptron().fit(single.transform(jobs), [0, 1]), {"job": "smith"}, features=single)
-    assert len(told.columns) == len(told.terms) == 2 and "its part" not in told.text()  # nothing to add up
+    for single in (
+        {"job": ["clerk", "smith"]},
+        {"age": [k * k % 37 for k in range(20)]},
+    ):
+        features, labels = TableFeatures().fit(single), np.arange(len(*single.values())) % 2
+        row = {name: values[-1] for name, values in single.items()}
+        told = explain(Perceptron().fit(features.transform(single), labels), row, features=features)
+        assert len(told.columns) == 2 <= len(told.terms) and "its part" not in told.text()
+
+
+def test_whatever_a_column_holds_is_shown_and_becomes_json(capsys):
+    when = pa.array([10**12, 10**12 + 1] * 10, pa.timestamp("s"))  # after the year 9999
+    day = pa.array([date(2026, 1, 1), date(2026, 1, 2)] * 10)
+    data = {
+        "size": [*range(18), math.nan, 19],
+        "code": [b"a\xff", b"b"] * 10,
+        "note": ["[/b] \x1b[31m :warning:\n", "x"] * 10,
+    }
+    table = pa.table(data | {"day": day, "beyond": when, "unused": when})
+    features = TableFeatures(roles={"day": "category", "beyond": "category", "unused": "drop", "note": "category"}).fit(
+        table
+    )
+    learner = Perceptron(random_state=0).fit(features.transform(table), [0, 1] * 10)
+    told = explain(learner, table[18:19], features=features)
+    values = {part["column"]: part["value"] for part in json.loads(json.dumps(told.to_dict(), allow_nan=False))["columns"]}
+    assert values["size"] is None and values["code"] == "a\ufffd" and values["day"] == "2026-01-01"
+    assert "1000000000000" in values["beyond"] and "unused" not in values
+    told = explain(learner, table[16:17], features=features)
+    Console(width=100).print(told)
+    for printed in (capsys.readouterr().out, told.text()):
+        assert "[/b]  [31m :warning:" in printed and "\x1b" not in printed
 
 
 def test_k_classes_show_the_lead_of_the_winner_over_the_runner_up():

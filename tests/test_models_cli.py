@@ -170,7 +170,7 @@ def test_a_wrong_column_of_labels_is_noticed(messages, tmp_path):
     assert "most classes occur once: is id the label? --label names another" in call("train", numbered, "--passes", 1)
     assert "occur once" not in call("train", messages, "--label", "label", "-o", model)
     refused = call("evaluate", model, numbered, "--label", "id", status=2)
-    assert "none of the 400 rows has a label that the model knows: k0, k1, k2 …; is 'id' the column of labels?" in refused
+    assert "no row of 400 has a label that the model knows: k0, k1, k2 …; is 'id' the column of labels?" in refused
 
 
 def test_exports_predict_the_same(digits, tmp_path):

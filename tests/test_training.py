@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels, rows, training
 from separatrix.data.lectures import EXAMPLES
+from separatrix.kernels.rows import AHEAD, NEAR
 from separatrix.rows import Rows
 
 RNG = np.random.default_rng(4)
@@ -280,3 +281,15 @@ def test_averaging_that_begins_after_convergence_is_the_last_weights():
     late = AveragedPerceptron(random_state=0, average_from=900, max_iter=1000).fit(X, y)
     last = Perceptron(random_state=0, max_iter=1000).fit(X, y)
     assert np.array_equal(late.coef_, last.coef_)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_weights_that_are_asked_for_early_are_the_same(index):
+    rng, K, d = np.random.default_rng(0), 21, 4_000
+    held = rng.random((120, d)) < rng.choice([0.001, 0.01], (120, 1))
+    X = sp.csr_matrix(held * rng.integers(1, 4, (120, d)), dtype=float)
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    y = rng.integers(K, size=120)
+    sparse, dense = (AveragedPerceptron(max_iter=3, random_state=0).fit(data, y) for data in (X, X.toarray()))
+    assert K * d > NEAR and np.diff(X.indptr).min() < AHEAD < np.diff(X.indptr).max()
+    assert np.array_equal(sparse.coef_, dense.coef_) and np.array_equal(sparse.predict(X), dense.predict(X.toarray()))

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from separatrix.certificate import Certificate as Certificate
     from separatrix.certificate import certify as certify
     from separatrix.data.svmlight import load_svmlight as load_svmlight
-    from separatrix.explaining import Explanation as Explanation
     from separatrix.explaining import explain as explain
+    from separatrix.explanation import Explanation as Explanation
     from separatrix.fewest import fewest_mistakes as fewest_mistakes
     from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
     from separatrix.kernel import KernelPerceptron as KernelPerceptron
@@ -36,7 +36,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AveragedPerceptron": "linear",
     "Certificate": "certificate",
-    "Explanation": "explaining",
+    "Explanation": "explanation",
     "FisherDiscriminant": "fisher",
     "KernelPerceptron": "kernel",
     "Ledger": "ledger",

@@ -17,13 +17,14 @@ def main() -> None:
     try:
         app(prog_name="separatrix")
     except SystemExit as end:
-        if threading.active_count() > 1 or not isinstance(end.code, int | None):
+        watched = sys.getprofile() is not None or sys.gettrace() is not None
+        if watched or threading.active_count() > 1 or not isinstance(end.code, int | None):
             raise
         atexit._run_exitfuncs()
         try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except OSError:  # nobody reads any more: the interpreter has its way to say so
+            for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed from the beginning
+                stream.flush()
+        except (OSError, ValueError):  # nobody reads any more: the interpreter has its way to say so
             raise end from None
         os._exit(end.code or 0)
 

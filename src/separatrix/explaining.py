@@ -8,175 +8,20 @@ after it. For K classes the score is the lead of the winner over the runner-up, 
 
 from __future__ import annotations
 
-import io
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from separatrix.explanation import BIAS, Cause, Explanation, Part, Term
 from separatrix.inputs import read_rows
 from separatrix.ledger import Ledger
 from separatrix.rows import Array, Floats, Ints, Rows
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.table import Table
-
-BIAS = "BIAS"
-SHOWN = 20
-WIDTH = 40
-"""How much of a value is shown."""
 _BLOCK_BYTES = 1 << 25
-
-
-class Term(NamedTuple):
-    """One feature's part of the score: product = weight · value."""
-
-    name: str
-    value: float
-    weight: float
-    product: float
-
-
-class Part(NamedTuple):
-    """One column's part of the score, the sum of its terms; `value` is what the row has there."""
-
-    column: str
-    value: Any
-    product: float
-
-
-class Cause(NamedTuple):
-    """One training mistake's part of the score; `up` and `down` are the classes that it raised and lowered."""
-
-    step: int
-    example: int
-    up: Any
-    down: Any
-    correction: float
-    contribution: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A score and the terms that it is the sum of.
-
-    `score` is what `decision_function` returns (two classes: for the second of them, which `scores` names), or the winner's
-    score less the runner-up's (K classes; `scores` has both). `terms` are in order of their size, the bias among them. Each
-    product is rounded once, and so is their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest,
-    so the two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number
-    below 2⁵³. Of a table `columns` has the same sum by columns, the largest part first: a number that is cut into bins, or a
-    text, has many terms.
-
-    `causes` are the mistakes that contributed most, largest first, and `caused` is the sum over all of them (with `start`,
-    the score of the weights that learning began with): the same score again, but for rounding; there were `n_mistakes`. All
-    three are None where the mistakes are not at hand, and `no_causes` says why.
-
-    Examples
-    --------
-    >>> from separatrix import Perceptron, explain
-    >>> told = explain(Perceptron(order="cyclic").fit([[0, 1], [2, 0]], ["no", "yes"]), [1, 1])
-    >>> told.prediction, told.score, [(term.name, term.product) for term in told.terms]
-    ('yes', 1.0, [('x0', 2.0), ('x1', -1.0), ('BIAS', 0.0)])
-    """
-
-    prediction: Any
-    score: float
-    scores: dict[Any, float]
-    terms: list[Term]
-    total: float
-    causes: list[Cause] | None = None
-    caused: float | None = None
-    start: float = 0.0
-    n_mistakes: int | None = None
-    no_causes: str = ""
-    columns: list[Part] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as JSON has them."""
-        told = asdict(self)
-        told["scores"] = [{"class": label, "score": score} for label, score in self.scores.items()]
-        told["terms"] = [term._asdict() for term in self.terms]
-        told["columns"] = None if self.columns is None else [part._asdict() for part in self.columns]
-        told["causes"] = None if self.causes is None else [cause._asdict() for cause in self.causes]
-        return told
-
-    def table(self, most: int = SHOWN) -> Table:
-        """Return the terms as a table; those beyond `most` are summed in one line."""
-        rows = [(term.name, *(f"{number:.6g}" for number in term[1:])) for term in self.terms[:most]]
-        heads = ("feature", "value", "weight", "value × weight")
-        return self._table(heads, rows, [term.product for term in self.terms[most:]])
-
-    def table_of_columns(self, most: int = SHOWN) -> Table | None:
-        """Return the sum by columns as a table; None where there are no columns, or about a term each."""
-        if self.columns is None or len(self.columns) >= len(self.terms):
-            return None
-        rows = [(part.column, _short(part.value), f"{part.product:.6g}") for part in self.columns[:most]]
-        return self._table(("column", "value", "its part"), rows, [part.product for part in self.columns[most:]])
-
-    def _table(self, heads: Sequence[str], rows: Sequence[tuple[str, ...]], rest: list[float]) -> Table:
-        from rich import box
-        from rich.table import Table
-
-        table, blank = Table(box=box.SIMPLE_HEAD, pad_edge=False), [""] * (len(heads) - 2)
-        for k, head in enumerate(heads):
-            table.add_column(head, justify="left" if k == 0 else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*row)
-        if rest:
-            table.add_row(f"… {len(rest):,} more", *blank, f"{math.fsum(rest):.6g}")
-        table.add_section()
-        table.add_row("score" if len(self.scores) < 2 else "lead", *blank, f"{self.score:.6g}")
-        return table
-
-    def verdict(self) -> str:
-        """Return the decision in a sentence."""
-        if len(self.scores) < 2:
-            (scored,) = self.scores or (self.prediction,)
-            whose = "" if scored == self.prediction else f" of {scored}"
-            return f"{self.prediction}: the score{whose} is {self.score:.6g}"
-        (winner, high), (second, low) = self.scores.items()
-        return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
-
-    def because(self) -> str:
-        """Return the mistakes that contributed most, a line each, or why there are none."""
-        if self.causes is None or self.caused is None:
-            return f"which mistakes made it cannot be told: {self.no_causes}"
-        lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
-        for cause in self.causes:
-            raised = f"{cause.up} raised" if cause.up is not None else ""
-            lowered = f"{cause.down} lowered" if cause.down is not None else ""
-            moved = ", ".join(part for part in (raised, lowered) if part)
-            lines.append(f"  {cause.contribution:+.6g}  example {cause.example} at step {cause.step:,} ({moved})")
-        began = f", {self.start:.6g} of it from the weights that it began with" if self.start else ""
-        return "\n".join([*lines, f"all of them together: {self.caused:.6g}{began}"])
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.text import Text
-
-        yield Text(self.verdict())
-        yield from filter(None, (self.table_of_columns(), self.table()))
-        yield Text(self.because())
-
-    def text(self, most: int = SHOWN) -> str:
-        """Return all of it as text, with `most` terms at most."""
-        from rich.console import Console
-
-        out = io.StringIO()
-        tables = filter(None, (self.table_of_columns(most), self.table(most)))
-        Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
-            self.verdict(), *tables, self.because(), sep="\n"
-        )
-        written = "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
-        return written.replace("\n\n\n", "\n\n")
-
-    def __repr__(self) -> str:
-        return self.text()
 
 
 def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
@@ -244,7 +89,7 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
         terms.append(Term(BIAS, 1.0, b, b))
     terms.sort(key=lambda term: -abs(term.product))
     given = (labels[winner], score, shown, terms, math.fsum(term.product for term in terms))
-    by = by_columns(features, _row_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
+    by = by_columns(features, _values_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
     ledger = getattr(estimator, "ledger_", None)
     why = _no_causes(ledger, X)
     if ledger is None or why:
@@ -259,26 +104,32 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     return Explanation(*given, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
 
 
-def by_columns(features: Any, row: dict[str, Any], numbers: Ints, products: list[float], bias: float | None) -> list[Part]:
-    """Return the sum by the columns of a table, of a row of which some features, by number, have products."""
-    parts = [Part(name, row.get(name), part) for name, part in features.sums_by_column(numbers, products).items()]
+def by_columns(
+    features: Any, value: Callable[[str], Any], numbers: Ints, products: list[float], bias: float | None
+) -> list[Part]:
+    """Return the sum by columns of a row of a table, of which some features, by number, have products."""
+    parts = [Part(name, value(name), part) for name, part in features.sums_by_column(numbers, products).items()]
     return sorted(parts if bias is None else [*parts, Part(BIAS, None, bias)], key=lambda part: -abs(part.product))
 
 
-def _row_of(x: Any) -> dict[str, Any]:
+def _values_of(x: Any) -> Callable[[str], Any]:
+    """Return the function that reads a value of a row of a table: not all may be such as Python has."""
     from separatrix.frames import frame_of
 
-    row: dict[str, Any] = frame_of(_listed(x) if isinstance(x, dict) else x).table.to_pylist()[0]
-    return row
+    table = frame_of(_listed(x) if isinstance(x, dict) else x).table
+
+    def value(name: str) -> Any:
+        held = table.column(name)[0]
+        try:
+            return held.as_py()
+        except (ValueError, OverflowError):
+            return held.cast("string").as_py()
+
+    return value
 
 
 def _listed(x: dict[str, Any]) -> dict[str, Any]:
     return {name: value if np.ndim(value) else [value] for name, value in x.items()}
-
-
-def _short(value: Any) -> str:
-    written = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    return written if len(written) <= WIDTH else written[: WIDTH - 1] + "…"
 
 
 def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:

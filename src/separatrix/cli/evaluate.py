@@ -85,7 +85,7 @@ def evaluate(use: Use) -> dict[str, Any]:
 def _all_strangers(use: Use, n: int, strangers: Counter[str]) -> str:
     several = ", ".join(name[:40] for name, _ in strangers.most_common(3)) + (" …" if len(strangers) > 3 else "")
     where = "" if use.label is None else f"; is {use.label!r} the column of labels? --label names another"
-    return f"{use.source.name}: none of the {n:,} rows has a label that the model knows: {several}{where}"
+    return f"{use.source.name}: no row of {n:,} has a label that the model knows: {several}{where}"
 
 
 def _show(found: dict[str, Any]) -> None:

@@ -130,6 +130,7 @@ def score(data, indices, indptr, i, d, W, b, K, scores):
                 first = np.uint64(indices[p + AHEAD]) * K
                 for w in range(first, first + K, np.uint64(8)):
                     prefetch_near(W, w)
+                prefetch_near(W, first + K - ONE)
             x = np.float64(data[p])
             w = np.uint64(indices[p]) * K
             for k in range(K):

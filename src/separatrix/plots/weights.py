@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.patches import Patch
 from sklearn.pipeline import Pipeline
 
-from separatrix.explaining import BIAS
+from separatrix.explanation import BIAS
 from separatrix.modelfile import Model
 from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, literal
 from separatrix.plots.readings import classifier_of, names_of

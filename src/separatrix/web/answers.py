@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from separatrix.explaining import BIAS, Explanation, Term, by_columns
+from separatrix.explaining import by_columns
+from separatrix.explanation import BIAS, Explanation, Term
 from separatrix.table import TableFeatures
 from separatrix.text import TextFeatures
 from separatrix.web.commits import Commit
@@ -79,7 +80,7 @@ def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
     total = math.fsum(term.product for term in terms)
     by = None
     if isinstance(machine.features, TableFeatures) and examples.sources is not None:
-        by = by_columns(machine.features, examples.sources[0], row.indices, products, offset if bias else None)
+        by = by_columns(machine.features, examples.sources[0].get, row.indices, products, offset if bias else None)
     told = Explanation(label, score, shown, terms, total, no_causes=_NO_CAUSES, columns=by)
     return told.to_dict() | {"commit": number}
 

@@ -77,14 +77,15 @@ function classes(stats) {
 // The score as a sum: of a table row by columns, else feature by feature.
 function terms(told, most) {
   const short = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
-  const written = (value) => (typeof value === "number" ? String(+value.toPrecision(4)) : value === null ? "" : short(String(value)));
+  const written = (value) => (value === null ? "" : short(String(value)));
+  const rounded = (value) => String(+value.toPrecision(4));
   const [heads, rows] = told.columns
-    ? [["column", "value", "its part"], told.columns.map((part) => [part.column, part.value, part.product])]
-    : [["feature", "value", "weight", "value × weight"], told.terms.map((t) => [t.name, t.value, t.weight, t.product])];
+    ? [["column", "value", "its part"], told.columns.map((part) => [part.column, written(part.value), rounded(part.product)])]
+    : [["feature", "value", "weight", "value × weight"], told.terms.map((t) => [t.name, ...[t.value, t.weight, t.product].map(rounded)])];
   const table = make("table", undefined, `terms of-${heads.length}`);
   const line = (cells, kind) => {
     const row = make("tr");
-    row.append(...cells.map((cell, k) => make(kind, k ? written(cell) : cell, k ? "n" : "")));
+    row.append(...cells.map((cell, k) => make(kind, cell, k ? "n" : "")));
     table.append(row);
   };
   line(heads, "th");

@@ -1,0 +1,181 @@
+"""What an explanation says: a score as a sum of terms, of columns and of mistakes; shown, and as JSON."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
+
+BIAS = "BIAS"
+SHOWN = 20
+WIDTH = 40
+"""How much of a value is shown."""
+
+
+class Term(NamedTuple):
+    """One feature's part of the score: product = weight · value."""
+
+    name: str
+    value: float
+    weight: float
+    product: float
+
+
+class Part(NamedTuple):
+    """One column's part of the score, the sum of its terms; `value` is what the row has there."""
+
+    column: str
+    value: Any
+    product: float
+
+
+class Cause(NamedTuple):
+    """One training mistake's part of the score; `up` and `down` are the classes that it raised and lowered."""
+
+    step: int
+    example: int
+    up: Any
+    down: Any
+    correction: float
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A score and the terms that it is the sum of.
+
+    `score` is what `decision_function` returns (two classes: for the second of them, which `scores` names), or the winner's
+    score less the runner-up's (K classes; `scores` has both). `terms` are in order of their size, the bias among them. Each
+    product is rounded once, and so is their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest,
+    so the two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number
+    below 2⁵³. Of a table `columns` has the same sum by columns, the largest part first: a number that is cut into bins, or a
+    text, has many terms.
+
+    `causes` are the mistakes that contributed most, largest first, and `caused` is the sum over all of them (with `start`,
+    the score of the weights that learning began with): the same score again, but for rounding; there were `n_mistakes`. All
+    three are None where the mistakes are not at hand, and `no_causes` says why.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron, explain
+    >>> told = explain(Perceptron(order="cyclic").fit([[0, 1], [2, 0]], ["no", "yes"]), [1, 1])
+    >>> told.prediction, told.score, [(term.name, term.product) for term in told.terms]
+    ('yes', 1.0, [('x0', 2.0), ('x1', -1.0), ('BIAS', 0.0)])
+    """
+
+    prediction: Any
+    score: float
+    scores: dict[Any, float]
+    terms: list[Term]
+    total: float
+    causes: list[Cause] | None = None
+    caused: float | None = None
+    start: float = 0.0
+    n_mistakes: int | None = None
+    no_causes: str = ""
+    columns: list[Part] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as JSON has them."""
+        told = asdict(self)
+        told["scores"] = [{"class": label, "score": score} for label, score in self.scores.items()]
+        told["terms"] = [term._asdict() for term in self.terms]
+        if self.columns is not None:
+            told["columns"] = [part._asdict() | {"value": _plain(part.value)} for part in self.columns]
+        told["causes"] = None if self.causes is None else [cause._asdict() for cause in self.causes]
+        return told
+
+    def table(self, most: int = SHOWN) -> Table:
+        """Return the terms as a table; those beyond `most` are summed in one line."""
+        rows = [(term.name, *(f"{number:.6g}" for number in term[1:])) for term in self.terms[:most]]
+        heads = ("feature", "value", "weight", "value × weight")
+        return self._table(heads, rows, [term.product for term in self.terms[most:]])
+
+    def table_of_columns(self, most: int = SHOWN) -> Table | None:
+        """Return the sum by columns as a table; None where it would say nothing new: for one column, or a term each."""
+        columns = self.columns or []
+        if sum(part.column != BIAS for part in columns) < 2 or len(columns) >= len(self.terms):
+            return None
+        rows = [(part.column, _short(part.value), f"{part.product:.6g}") for part in columns[:most]]
+        return self._table(("column", "value", "its part"), rows, [part.product for part in columns[most:]])
+
+    def _table(self, heads: Sequence[str], rows: Sequence[tuple[str, ...]], rest: list[float]) -> Table:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table, blank = Table(box=box.SIMPLE_HEAD, pad_edge=False), [""] * (len(heads) - 2)
+        for k, head in enumerate(heads):
+            table.add_column(head, justify="left" if k == 0 else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text("".join(letter if letter.isprintable() else " " for letter in cell)) for cell in row))
+        if rest:
+            table.add_row(f"… {len(rest):,} more", *blank, f"{math.fsum(rest):.6g}")
+        table.add_section()
+        table.add_row("score" if len(self.scores) < 2 else "lead", *blank, f"{self.score:.6g}")
+        return table
+
+    def verdict(self) -> str:
+        """Return the decision in a sentence."""
+        if len(self.scores) < 2:
+            (scored,) = self.scores or (self.prediction,)
+            whose = "" if scored == self.prediction else f" of {scored}"
+            return f"{self.prediction}: the score{whose} is {self.score:.6g}"
+        (winner, high), (second, low) = self.scores.items()
+        return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
+
+    def because(self) -> str:
+        """Return the mistakes that contributed most, a line each, or why there are none."""
+        if self.causes is None or self.caused is None:
+            return f"which mistakes made it cannot be told: {self.no_causes}"
+        lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
+        for cause in self.causes:
+            raised = f"{cause.up} raised" if cause.up is not None else ""
+            lowered = f"{cause.down} lowered" if cause.down is not None else ""
+            moved = ", ".join(part for part in (raised, lowered) if part)
+            lines.append(f"  {cause.contribution:+.6g}  example {cause.example} at step {cause.step:,} ({moved})")
+        began = f", {self.start:.6g} of it from the weights that it began with" if self.start else ""
+        return "\n".join([*lines, f"all of them together: {self.caused:.6g}{began}"])
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        yield Text(self.verdict())
+        yield from filter(None, (self.table_of_columns(), self.table()))
+        yield Text(self.because())
+
+    def text(self, most: int = SHOWN) -> str:
+        """Return all of it as text, with `most` terms at most."""
+        from rich.console import Console
+
+        out = io.StringIO()
+        tables = filter(None, (self.table_of_columns(most), self.table(most)))
+        Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
+            self.verdict(), *tables, self.because(), sep="\n"
+        )
+        written = "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
+        return written.replace("\n\n\n", "\n\n")
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _short(value: Any) -> str:
+    plain = _plain(value)
+    written = "" if plain is None else f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+    return written if len(written) <= WIDTH else written[: WIDTH - 1] + "…"
