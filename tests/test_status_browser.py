@@ -9,9 +9,9 @@ from serving import served
 HOSTILE = "<img src=x onerror=alert(1)> free money"
 
 
-def cells(page, within):
-    """What is written in the table of terms there, row by row."""
-    rows = page.locator(f"{within} table.terms tr")
+def cells(page, table):
+    """What is written in a table, row by row."""
+    rows = page.locator(f"{table} tr")
     return [row.locator("th, td").all_inner_texts() for row in rows.all()]
 
 
@@ -30,7 +30,7 @@ def test_texts_are_learned_tried_and_their_mistakes_shown(browser, tmp_path):
         page.locator("#answer .label").wait_for()
         assert shown(page, "answer").startswith(client.predict("money at noon")["prediction"])
         told = client.explain("money at noon")
-        head, *rows = cells(page, "#answer")
+        head, *rows = cells(page, "#answer table")
         assert head == ["feature", "value", "weight", "value × weight"]
         assert [row[0] for row in rows] == [term["name"] for term in told["terms"]]
         assert [float(row[3]) for row in rows] == pytest.approx([term["product"] for term in told["terms"]], rel=1e-3)
@@ -51,15 +51,32 @@ def test_a_table_row_is_explained_by_its_columns(browser, tmp_path):
         page.get_by_text("A table row, as JSON").wait_for()
         page.fill("#example", '{"age": 50, "job": "cook"}')
         page.click("#try button")
-        page.locator("#answer table").wait_for()
-        head, *rows = cells(page, "#answer")
-        told = server.client().explain({"age": 50, "job": "cook"})["columns"]
+        page.locator("#answer .of-4").wait_for()
+        head, *rows = cells(page, "#answer .of-3")
+        explained = server.client().explain({"age": 50, "job": "cook"})
+        told = explained["columns"]
         assert head == ["column", "value", "its part"]
         assert [row[:2] for row in rows] == [[part["column"], str(part["value"] or "")] for part in told]
         assert [float(row[2]) for row in rows] == pytest.approx([part["product"] for part in told], rel=1e-3)
+        assert [row[0] for row in cells(page, "#answer .of-4")[1:]] == [term["name"] for term in explained["terms"]]
         page.fill("#example", "{age: 50}")
         page.click("#try button")
         page.get_by_text("This is not JSON.").wait_for()
+
+
+def test_a_table_of_one_text_shows_its_words(browser, tmp_path):
+    table = {"message": ["free money now", "see you at noon", "a free prize", "at lunch then"]}
+    features = TableFeatures(roles={"message": "text"}).fit(table)
+    learner = AveragedPerceptron(random_state=0).fit(features.transform(table), ["spam", "ham", "spam", "ham"])
+    save(Model(learner, features), tmp_path / "m.sepx")
+    with served(tmp_path / "state", "--model", str(tmp_path / "m.sepx")) as server, watched(browser, server.url) as page:
+        page.goto(server.url)
+        page.get_by_text("A table row, as JSON").wait_for()
+        page.fill("#example", '{"message": "free lunch"}')
+        page.click("#try button")
+        page.locator("#answer .of-4").wait_for()
+        assert {row[0] for row in cells(page, "#answer .of-4")[1:]} == {"free", "lunch", "BIAS"}
+        assert page.locator("#answer .of-3").count() == 0
 
 
 def test_a_token_is_asked_for_and_kept_for_the_tab(browser, tmp_path):

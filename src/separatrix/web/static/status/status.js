@@ -74,14 +74,7 @@ function classes(stats) {
   by("classes").tBodies[0].replaceChildren(...rows);
 }
 
-// The score as a sum: of a table row by columns, else feature by feature.
-function terms(told, most) {
-  const short = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
-  const written = (value) => (value === null ? "" : short(String(value)));
-  const rounded = (value) => String(+value.toPrecision(4));
-  const [heads, rows] = told.columns
-    ? [["column", "value", "its part"], told.columns.map((part) => [part.column, written(part.value), rounded(part.product)])]
-    : [["feature", "value", "weight", "value × weight"], told.terms.map((t) => [t.name, ...[t.value, t.weight, t.product].map(rounded)])];
+function sum(heads, rows, most) {
   const table = make("table", undefined, `terms of-${heads.length}`);
   const line = (cells, kind) => {
     const row = make("tr");
@@ -92,8 +85,22 @@ function terms(told, most) {
   for (const row of rows.slice(0, most)) line(row, "td");
   const rest = rows.length - most;
   if (rest > 0) table.append(make("caption", `and ${rest} more`, "quiet"));
+  return table;
+}
+
+// The score as a sum of features, and before it of columns where there are several and some of them have many features.
+function terms(told, most) {
+  const short = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
+  const written = (value) => (value === null ? "" : short(String(value)));
+  const rounded = (value) => String(+value.toPrecision(4));
   const scrolling = make("div", undefined, "scroll");
-  scrolling.append(table);
+  const columns = told.columns || [];
+  if (columns.filter((part) => part.column !== "BIAS").length > 1 && columns.length < told.terms.length) {
+    const parts = columns.map((part) => [part.column, written(part.value), rounded(part.product)]);
+    scrolling.append(sum(["column", "value", "its part"], parts, most));
+  }
+  const all = told.terms.map((term) => [term.name, ...[term.value, term.weight, term.product].map(rounded)]);
+  scrolling.append(sum(["feature", "value", "weight", "value × weight"], all, most));
   return scrolling;
 }
 
