@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks import datasets
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.calibration import find_slope, probabilities
-from separatrix.rows import NO_WEIGHT
+from separatrix.engine.rows import NO_WEIGHT
+from separatrix.learners.calibration import find_slope, probabilities
 
 
 def a9a():

@@ -45,9 +45,9 @@ def write(folder, rows):
 
 def ours_in_process(folder, rule):
     from separatrix.data.reading import open_source
-    from separatrix.gathering import gather
-    from separatrix.linear import AveragedPerceptron
-    from separatrix.streaming import begin, go_on
+    from separatrix.estimators.linear import AveragedPerceptron
+    from separatrix.files.ingest import gather
+    from separatrix.files.out_of_core import begin, go_on
 
     learner = AveragedPerceptron(rule=rule, max_iter=PASSES, random_state=0)
     found = gather(open_source(str(folder / "train.svm")), None, memory=1 << 31)

@@ -25,9 +25,9 @@ from benchmarks.harness import Quality, Row, installed
 from benchmarks.report import show
 from benchmarks.timing import in_turns
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron
-from separatrix.orders import visits
-from separatrix.rows import Rows, frozen
-from separatrix.training import Problem, Run
+from separatrix.engine.orders import visits
+from separatrix.engine.rows import Rows, frozen
+from separatrix.engine.run import Problem, Run
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
 CONSOLE = Console(width=118)

@@ -21,7 +21,7 @@ from benchmarks import datasets
 from benchmarks.harness import Quality, Row
 from benchmarks.timing import in_turns
 from separatrix import KernelPerceptron
-from separatrix.voters import PREDICTIONS
+from separatrix.solvers.dual_votes import PREDICTIONS
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernel-mnist.md"
 PASSES = (0.1, 1, 2, 4, 10)

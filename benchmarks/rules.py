@@ -15,8 +15,9 @@ from sklearn.svm import LinearSVC
 
 from benchmarks import datasets
 from benchmarks.timing import best
-from separatrix import AveragedPerceptron, Perceptron, choice
-from separatrix.rules import WITH_C
+from separatrix import AveragedPerceptron, Perceptron
+from separatrix.engine.rules import WITH_C
+from separatrix.learners import auto_c as choice
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
 ORDERS = 20

@@ -40,7 +40,7 @@ def served():
     """The address of a lab that runs in a thread."""
     import uvicorn
 
-    from separatrix.web.lab import lab
+    from separatrix.web.lab.app import lab
     from separatrix.web.skeleton import address, listening
 
     listener = listening("127.0.0.1", 0)

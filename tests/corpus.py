@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from separatrix import TextFeatures
-from separatrix.ngrams import Analyzer
-from separatrix.strings import texts_of
+from separatrix.features.words.arrow_text import texts_of
+from separatrix.features.words.ngrams import Analyzer
 
 SKLEARN_WORD = r"(?u)\b\w\w+\b"
 CASES = "ΣΣσςΑαAaİIıǅßẞK\u1e9e\u0301\u00ad'.:·ͺ\u1f80𐐀𐐨Ⴀ\u2160\u24b6ʰ_ 1²\u3000\u2028\x1c!🎉你\ufffd"

@@ -9,8 +9,9 @@ from safetensors.numpy import load as read_tensors
 from safetensors.numpy import save as write_tensors
 from sklearn.datasets import load_iris
 
-from separatrix import load, modelfile, save
-from separatrix.dualledger import Dropped
+from separatrix import load, save
+from separatrix.modelfile import model as modelfile
+from separatrix.solvers.dual_ledger import Dropped
 
 IRIS = load_iris(as_frame=True)
 X, Y = IRIS.data.to_numpy(), IRIS.target.to_numpy()

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
-from separatrix.dual import visited
-from separatrix.rows import Rows
-from separatrix.training import Problem
+from separatrix.engine.rows import Rows
+from separatrix.engine.run import Problem
+from separatrix.solvers.dual import visited
 
 DIGITS = load_digits(return_X_y=True)
 HOWS = ("last", "averaged", "voted", "random")

@@ -11,8 +11,8 @@ import sys
 
 from separatrix import AveragedPerceptron, Model
 from separatrix.cli import app
-from separatrix.web.machine import Machine, warm
-from separatrix.web.server import application
+from separatrix.web.server.app import application
+from separatrix.web.server.machine import Machine, warm
 
 assert application
 

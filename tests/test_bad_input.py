@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from discovery import ERROR_DRIVEN, ESTIMATORS, LEARNERS, ONLINE, seeded, weights_of
 from separatrix import Perceptron
-from separatrix.rows import Rows
+from separatrix.engine.rows import Rows
 
 X = np.array([[1.0, 2.0], [2.0, -1.0], [-1.0, 0.5], [0.0, -2.0], [3.0, 1.0], [-2.0, -2.0]])
 Y = np.array([0, 1, 0, 1, 1, 0])

@@ -9,6 +9,8 @@ from sklearn.datasets import load_iris
 
 from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, certify
+from separatrix.analysis.best_separator import best_separator
+from separatrix.analysis.freund_schapire import smallest_shortfall
 from separatrix.bounds import (
     effective_mistakes,
     freund_schapire_bound,
@@ -22,10 +24,8 @@ from separatrix.bounds import (
     perceptron_bound,
 )
 from separatrix.data.lectures import EXAMPLES
-from separatrix.rows import Rows
-from separatrix.rules import RULES
-from separatrix.separators import best_separator
-from separatrix.shortfall import smallest_shortfall
+from separatrix.engine.rows import Rows
+from separatrix.engine.rules import RULES
 
 IRIS = load_iris()
 

@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron
-from separatrix.calibration import FOLDS, _folds, find_slope, probabilities
-from separatrix.rows import NO_WEIGHT
+from separatrix.engine.rows import NO_WEIGHT
+from separatrix.learners.calibration import FOLDS, _folds, find_slope, probabilities
 from test_contract import expected_failures
 
 every_learner = pytest.mark.parametrize("learner", LEARNERS)

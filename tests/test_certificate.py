@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from enumeration import answer
 from separatrix import Certificate, Perceptron, certify
 from separatrix.data.lectures import EXAMPLES
-from separatrix.proof import Witness
+from separatrix.proofs.proof import Witness
 
 
 def certified(X, y, **options):
@@ -290,7 +290,7 @@ def test_the_time_limit_leaves_it_undecided():
 @pytest.mark.parametrize("exact", ["auto", True])
 def test_the_interval_holds_where_the_nearest_point_is_not_found(monkeypatch, exact):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr("separatrix.interval.nearest", lambda Z: None)
+    monkeypatch.setattr("separatrix.proofs.margin_interval.nearest", lambda Z: None)
     certificate = certify(X, y == 0, exact=exact)
     assert certificate.verdict == "separable" and certificate.verify(X, y == 0)
     low, high = certificate.geometric_margin

@@ -10,8 +10,9 @@ from sklearn.preprocessing import scale
 
 from discovery import LEARNERS
 from samples import FORMS
-from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, choice
-from separatrix.rules import WITH_C
+from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
+from separatrix.engine.rules import WITH_C
+from separatrix.learners import auto_c as choice
 
 # C="auto".
 

@@ -16,8 +16,8 @@ from separatrix.cluster import bounds, fit
 from separatrix.cluster.engines import FAN_IN, Engine, Poison, Tree, added, combine
 from separatrix.cluster.parts import Part
 from separatrix.data.errors import DataError
-from separatrix.linear import PocketPerceptron
-from separatrix.rules import RULES
+from separatrix.engine.rules import RULES
+from separatrix.estimators.linear import PocketPerceptron
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:600] / 16, Y[:600] % 3

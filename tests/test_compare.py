@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from separatrix import Perceptron, compare
-from separatrix import trials as trials_module
+from separatrix.analysis import comparing as trials_module
+from separatrix.analysis.catalogue import MAP, NaiveBayes, Setting, View
+from separatrix.analysis.comparison import VIEWS, sparkline
+from separatrix.analysis.mixed_columns import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
 from separatrix.cli import app
-from separatrix.columns import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
-from separatrix.comparison import VIEWS, sparkline
-from separatrix.views import MAP, NaiveBayes, Setting, View
 
 RUNNER = CliRunner()
 NAMES = {view.model for view in MAP}
@@ -185,7 +185,7 @@ def test_negative_counts_are_no_counts():
 
 def test_what_a_model_warns_of_is_a_note(monkeypatch):
     hurried = View("hurried", "discriminative", "gradient", lambda s: LogisticRegression(max_iter=1))
-    monkeypatch.setattr("separatrix.views.MAP", (hurried,))
+    monkeypatch.setattr("separatrix.analysis.catalogue.MAP", (hurried,))
     found = compare(*load_iris(return_X_y=True))
     assert "failed to converge" in found.rows[0].note
     assert "hurried: lbfgs failed to converge" in repr(found)
@@ -196,7 +196,7 @@ def test_interrupts_are_not_swallowed(monkeypatch):
         def fit(self, *args, **kwargs):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("separatrix.views.MAP", (View("stopped", "x", "y", lambda s: Stopped()),))
+    monkeypatch.setattr("separatrix.analysis.catalogue.MAP", (View("stopped", "x", "y", lambda s: Stopped()),))
     with pytest.raises(KeyboardInterrupt):
         compare(*load_iris(return_X_y=True))
 

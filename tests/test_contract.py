@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import separatrix
 from discovery import ERROR_DRIVEN, ESTIMATORS, LEARNERS, ONLINE, seeded, weights_of
-from separatrix.rules import RULES
+from separatrix.engine.rules import RULES
 
 ONLINE_WEIGHTS = (
     "a weight scales the correction; an online learner that meets an example twice is not the same as one correction of 2"

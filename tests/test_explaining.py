@@ -18,8 +18,8 @@ from sklearn.datasets import load_iris
 import separatrix
 from discovery import ESTIMATORS, LEARNERS, seeded
 from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures, explain, load, save
-from separatrix.explanation import BIAS
-from separatrix.rules import RULES
+from separatrix.analysis.explanation import BIAS
+from separatrix.engine.rules import RULES
 
 X, Y = load_iris(return_X_y=True)
 EPS = np.finfo(float).eps

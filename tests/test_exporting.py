@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 import separatrix
 from discovery import ESTIMATORS, seeded
 from separatrix import AveragedPerceptron, Model, Perceptron, TextFeatures
-from separatrix.exporting import to_onnx, to_sklearn, to_sql
-from separatrix.weights import Weights
+from separatrix.engine.weights import Weights
+from separatrix.exporting.linear_models import to_onnx, to_sklearn, to_sql
 
 X, Y = load_iris(return_X_y=True)
 NAMES = ["sepal length", 'sepal "width"', "petal; length --", "select"]

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from samples import IRIS, PAIRS, SPECIES, WDBC
 from separatrix import FisherDiscriminant
-from separatrix.rows import Rows
+from separatrix.engine.rows import Rows
 
 FORMS = [np.asarray, sp.csr_matrix, sp.csr_array, np.asfortranarray]
 

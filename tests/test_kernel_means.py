@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from kernel_runs import DIGITS, HOWS, presented
-from separatrix import KernelPerceptron, dual, reference
+from separatrix import KernelPerceptron, reference
+from separatrix.solvers import dual
 from test_oracle import recorded
 
 

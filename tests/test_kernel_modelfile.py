@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, load_iris
 
 from filing import round_trip, same
 from separatrix import KernelPerceptron, load, save
-from separatrix.modelfile import ModelFileError
+from separatrix.modelfile.model import ModelFileError
 
 IRIS = load_iris(return_X_y=True)
 DIGITS = tuple(part[:400] for part in load_digits(return_X_y=True))

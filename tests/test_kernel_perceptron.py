@@ -12,7 +12,10 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kernel_runs import DIGITS, HOWS, of_degree, presented
-from separatrix import KernelPerceptron, Perceptron, VotedPerceptron, dual, gram, reference, voters
+from separatrix import KernelPerceptron, Perceptron, VotedPerceptron, reference
+from separatrix.solvers import dual
+from separatrix.solvers import dual_votes as voters
+from separatrix.solvers import kernel_matrix as gram
 from test_oracle import FORMS, as_columns, integer_problems, recorded
 
 XOR = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]), np.array([1, -1, -1, 1])

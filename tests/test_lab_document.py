@@ -14,11 +14,11 @@ from separatrix import AveragedPerceptron, KernelPerceptron, MaxMarginClassifier
 from separatrix.cli import app
 from separatrix.data.errors import DataError
 from separatrix.data.lectures import EXAMPLES
-from separatrix.web import lab_document
-from separatrix.web.lab_data import random_set
-from separatrix.web.lab_document import document
-from separatrix.web.lab_page import embedded, inlined, page
-from separatrix.web.lab_recipe import LEARNERS, Recipe
+from separatrix.web.lab import document as lab_document
+from separatrix.web.lab.document import document
+from separatrix.web.lab.generated import random_set
+from separatrix.web.lab.page import embedded, inlined, page
+from separatrix.web.lab.recipe import LEARNERS, Recipe
 
 RECIPES = [
     *({"data": f"lecture:{name}"} for name in EXAMPLES),

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from browsing import watched
 from separatrix import AveragedPerceptron, KernelPerceptron, VotedPerceptron, trace
-from separatrix.web.lab_recipe import Recipe
+from separatrix.web.lab.recipe import Recipe
 
 RECIPES = [
     {"data": "lecture:L4.6"},

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from separatrix.cli import app
-from separatrix.web import lab as lab_module
-from separatrix.web.lab import BODY_LIMIT, lab
-from separatrix.web.lab_page import STATIC
+from separatrix.web.lab import app as lab_module
+from separatrix.web.lab.app import BODY_LIMIT, lab
+from separatrix.web.lab.page import STATIC
 from separatrix.web.skeleton import listening
 
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, reference
 from separatrix.data.lectures import EXAMPLES
-from separatrix.rows import Rows
+from separatrix.engine.rows import Rows
 
 
 def learn(name, estimator=Perceptron, **settings):

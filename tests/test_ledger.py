@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from discovery import LEARNERS
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.growing import Column
+from separatrix.engine.growable import Column
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(200, 9))

@@ -12,7 +12,7 @@ from sklearn.svm import SVC
 
 from separatrix import MaxMarginClassifier, margin
 from separatrix.data.lectures import EXAMPLES
-from separatrix.softmargin import circulation
+from separatrix.solvers.soft_margin import circulation
 
 IRIS = load_iris()
 WDBC = load_breast_cancer()

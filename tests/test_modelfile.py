@@ -16,9 +16,9 @@ import separatrix
 from discovery import ESTIMATORS, ONLINE, seeded
 from filing import IRIS, SPAM, TEXTS, X, Y, parts, round_trip, same, signed
 from separatrix import Perceptron, TextFeatures, load, save
-from separatrix.modelfile import ModelFileError
-from separatrix.rules import RULES, WITH_C
-from separatrix.states import CLASSIFIERS
+from separatrix.engine.rules import RULES, WITH_C
+from separatrix.modelfile.model import ModelFileError
+from separatrix.modelfile.states import CLASSIFIERS
 
 STREAMS = [estimator for estimator in ESTIMATORS if hasattr(estimator(), "partial_fit")]
 WAYS = {"two": Y == 1, "three": np.array(["setosa", "versicolor", "virginica"])[Y]}

@@ -16,8 +16,9 @@ from safetensors.numpy import save as write_tensors
 
 import separatrix
 from filing import SPAM, TEXTS, X, Y, parts, signed
-from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, modelfile, save
-from separatrix.modelfile import ModelFileError
+from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, save
+from separatrix.modelfile import model as modelfile
+from separatrix.modelfile.model import ModelFileError
 
 # Writing.
 
@@ -257,8 +258,8 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
     code = """if True:
         import resource, sys
         from separatrix import load
-        import separatrix.linear, separatrix.text
-        from separatrix.modelfile import ModelFileError
+        import separatrix.estimators.linear, separatrix.features.text
+        from separatrix.modelfile.model import ModelFileError
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20),) * 2)
         for path in sys.argv[1:]:

@@ -23,7 +23,7 @@ from separatrix import (
     trace,
 )
 from separatrix.data.lectures import EXAMPLES
-from separatrix.notebook import COLOURS
+from separatrix.estimators.notebook import COLOURS
 
 L41, XOR = EXAMPLES["L4.1"], EXAMPLES["L4.xor"]
 EVIL = ["<script>alert(1)</script>", "\"'><img src=x onerror=alert(1)>"]

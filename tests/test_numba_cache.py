@@ -50,7 +50,7 @@ def test_an_edited_kernel_in_another_file_is_compiled_anew(copied):
 
 def test_a_second_process_compiles_nothing(copied):
     environment = {"NUMBA_CACHE_DIR": str(copied / "cache")}
-    counted = FIT + "from separatrix.kernels.passes import present; print(sum(present.stats.cache_misses.values()))"
+    counted = FIT + "from separatrix.kernels.learning.passes import present; print(sum(present.stats.cache_misses.values()))"
     assert run(counted, copied, **environment).splitlines()[-1] == "1"
     assert run(counted, copied, **environment).splitlines()[-1] == "0"
 
@@ -74,7 +74,8 @@ def test_read_only_writable_and_mapped_arrays_share_one_compiled_kernel(copied):
     code = """
 import numpy as np, tempfile, os
 from separatrix import Perceptron
-from separatrix.kernels import passes, rows
+from separatrix.kernels.learning import passes
+from separatrix.kernels.learning import rows
 X, y = np.array([[4., 0], [1, 1], [0, 1], [-2, -2]]), [1, -1, -1, 1]
 frozen = X.copy(); frozen.flags.writeable = False
 path = os.path.join(tempfile.mkdtemp(), "X.npy"); np.save(path, X)

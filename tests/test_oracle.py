@@ -6,8 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron, orders, reference
-from separatrix.rows import Rows
+from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron, reference
+from separatrix.engine import orders
+from separatrix.engine.rows import Rows
 
 CYCLIC = {"order": "cyclic"}
 

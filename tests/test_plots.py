@@ -181,7 +181,7 @@ def test_three_linear_classes_in_four_features_are_shown_exactly():
     model = AveragedPerceptron(random_state=0).fit(IRIS.data, SPECIES)
     shown = BoundaryDisplay.from_estimator(model, IRIS.data, SPECIES)
     assert shown.plane.exact and "regions" not in shown.ax_.get_xlabel()
-    seen = shown.plane.seen(separatrix.weights.Weights(model.coef_, model.intercept_))
+    seen = shown.plane.seen(separatrix.engine.weights.Weights(model.coef_, model.intercept_))
     scores = shown.points @ seen.coef.T + seen.intercept
     assert (model.classes_[scores.argmax(axis=1)] == model.predict(IRIS.data)).all()
     plt.close(shown.figure_)
@@ -355,7 +355,7 @@ def test_weights_of_words_from_a_pipeline_and_from_a_model():
 
 def test_the_views_of_a_comparison():
     found = compare(IRIS.data, SPECIES, models=["LDA", "k-NN", "Perceptron"], curves=False)
-    found.rows.append(separatrix.comparison.Row("broken", "generative", "magic", failure="no such luck"))
+    found.rows.append(separatrix.analysis.comparison.Row("broken", "generative", "magic", failure="no such luck"))
     shown = ComparisonDisplay.from_comparison(found)
     assert [tick.get_text() for tick in shown.ax_.get_yticklabels()] == [row.model for row in found.rows]
     assert [point[0].get_xdata()[0] for point in shown.points_] == [row.accuracy for row in found.rows[:3]]

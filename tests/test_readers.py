@@ -21,8 +21,8 @@ import separatrix
 from formats import COMPRESSIONS, MATRICES, ROWS, TABLE, TABLES, X, Y, every_compression, matrix_of, rows_of, save, write
 from separatrix.cli import app
 from separatrix.data.errors import DataError
+from separatrix.data.in_memory import read_source
 from separatrix.data.reading import open_source
-from separatrix.data.sources import read_source
 
 # Round trips.
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from discovery import ONLINE
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, VotedPerceptron, load, save
-from separatrix.rules import RULES
+from separatrix.engine.rules import RULES
 
 river = pytest.importorskip("river")
 from river import compose, evaluate, metrics, preprocessing  # noqa: E402
@@ -157,6 +157,6 @@ def test_what_a_stream_cannot_do_is_refused(monkeypatch):
         model.learn_one({"a": 1}, 1, w=-1)
     with pytest.raises(NotImplementedError):
         model.predict_proba_one({"a": 1})
-    monkeypatch.setattr(sys.modules["separatrix.river"], "Classifier", object)
+    monkeypatch.setattr(sys.modules["separatrix.estimators.river"], "Classifier", object)
     with pytest.raises(ImportError, match=r"separatrix\[river\]"):
         Perceptron().to_river()

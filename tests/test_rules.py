@@ -22,7 +22,7 @@ from separatrix import (
     reference,
     training,
 )
-from separatrix.rules import RULES
+from separatrix.engine.rules import RULES
 
 DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
 every_rule = pytest.mark.parametrize("rule", RULES)

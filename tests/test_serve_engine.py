@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix import AveragedPerceptron, Model, PassiveAggressive, Perceptron, load
-from separatrix.rules import RULES
-from separatrix.web import keeping
-from separatrix.web.commits import Block, Commit, merged
-from separatrix.web.examples import Limits, Reader, RequestError
-from separatrix.web.machine import Machine
-from separatrix.web.progressive import Progressive
-from separatrix.web.store import SEGMENT, Store, StoreError
-from separatrix.web.writer import Writer
+from separatrix.engine.rules import RULES
+from separatrix.web.server import snapshots as keeping
+from separatrix.web.server.commits import Block, Commit, merged
+from separatrix.web.server.examples import Limits, Reader, RequestError
+from separatrix.web.server.machine import Machine
+from separatrix.web.server.progressive import Progressive
+from separatrix.web.server.store import SEGMENT, Store, StoreError
+from separatrix.web.server.writer import Writer
 from serving import examples, matrix
 
 FRESH = {"learner": "averaged", "rule": "perceptron", "C": 1.0, "text": False, "bits": 10}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.web.examples import LARGEST, Limits, Reader, RequestError
-from separatrix.web.names import Names
+from separatrix.web.server.examples import LARGEST, Limits, Reader, RequestError
+from separatrix.web.server.names import Names
 
 READER = Reader(None, Limits(features=20))
 names = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(

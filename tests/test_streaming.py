@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, streaming
-from separatrix.blocks import Blocks, Labels, held_out_rows
-from separatrix.rules import RULES
-from separatrix.streaming import State, begin, go_on
+from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
+from separatrix.engine.rules import RULES
+from separatrix.files import out_of_core as streaming
+from separatrix.files.blocks import Blocks, Labels, held_out_rows
+from separatrix.files.out_of_core import State, begin, go_on
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:600] / 16, Y[:600] % 3

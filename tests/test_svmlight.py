@@ -19,9 +19,9 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import separatrix
 from separatrix import load_svmlight
 from separatrix.data.errors import DataError
+from separatrix.data.formats.svmlight import MOST, parse
 from separatrix.data.streams import PADDING, Block
-from separatrix.data.svmlight import MOST, parse
-from separatrix.kernels import svmlight as kernels
+from separatrix.kernels.parsing import svmlight as kernels
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 TOKEN = re.compile(rb"[^ \t\r\x0b\x0c]+")
@@ -196,7 +196,7 @@ import ctypes, mmap, sys
 import numpy as np
 sys.path.insert(0, sys.argv[1])
 from separatrix.data.streams import Block
-from separatrix.data.svmlight import parse
+from separatrix.data.formats.svmlight import parse
 page = mmap.PAGESIZE
 held = mmap.mmap(-1, 65 * page)
 address = ctypes.addressof(ctypes.c_char.from_buffer(held))

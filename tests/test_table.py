@@ -16,10 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from corpus import MIXED, same, same_state
-from separatrix import AveragedPerceptron, TableFeatures, TextFeatures, numerals
+from separatrix import AveragedPerceptron, TableFeatures, TextFeatures
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import Origin
 from separatrix.data.reading import open_source
+from separatrix.features.columns import numbers as numerals
 
 
 def shown(features, X):

@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from corpus import MIXED, same, same_state
-from separatrix import TableFeatures, frames
+from separatrix import TableFeatures
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import Origin
+from separatrix.features.columns import arrow_columns as frames
 
 
 @settings(max_examples=25)
@@ -49,9 +50,9 @@ def test_batches_leave_no_trace(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frames, "BLOCK_ROWS", data.draw(st.sampled_from([7, 16, 1000])))
         patch.setattr(frames, "BLOCK_BYTES", data.draw(st.sampled_from([400, 1 << 20])))
-        patch.setattr("separatrix.schema.SAMPLE", 8)
-        patch.setattr("separatrix.schema.SAMPLES", 8)
-        patch.setattr("separatrix.schema.LAID_OUT", 64)
+        patch.setattr("separatrix.features.columns.schema.SAMPLE", 8)
+        patch.setattr("separatrix.features.columns.schema.SAMPLES", 8)
+        patch.setattr("separatrix.features.columns.schema.LAID_OUT", 64)
         whole, pieces = TableFeatures(**how).fit(table), TableFeatures(**how)
         for begin, end in itertools.pairwise(cuts):
             pieces.partial_fit(table.slice(begin, end - begin))

@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from corpus import CORPUS, any_text, grams, plain, same
-from separatrix import TextFeatures, strings
-from separatrix.kernels import counts as kernels
-from separatrix.ngrams import PATTERNS
+from separatrix import TextFeatures
+from separatrix.features.words import arrow_text as strings
+from separatrix.features.words.ngrams import PATTERNS
+from separatrix.kernels.text import counts as kernels
 
 LEADS = [0x41, 0xC3, 0xA9, 0xE0, 0xA0, 0xED, 0x9F, 0xA0, 0xF0, 0x90, 0x8F, 0xF4, 0xF5, 0xC1, 0x80, 0xFF, 0x20]
 any_bytes = st.one_of(st.binary(), st.lists(st.sampled_from(LEADS)).map(bytes))

@@ -20,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from corpus import CORPUS, plain, same, same_state
-from separatrix import TextFeatures, ngrams
+from separatrix import TextFeatures
+from separatrix.features.words import ngrams
 
 
 def test_blocks_leave_no_trace(monkeypatch):

@@ -13,10 +13,12 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from discovery import LEARNERS
-from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels, rows, training
+from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels
 from separatrix.data.lectures import EXAMPLES
-from separatrix.kernels.rows import AHEAD, NEAR
-from separatrix.rows import Rows
+from separatrix.engine import rows
+from separatrix.engine import run as training
+from separatrix.engine.rows import Rows
+from separatrix.kernels.learning.rows import AHEAD, NEAR
 
 RNG = np.random.default_rng(4)
 X = RNG.normal(size=(400, 6))

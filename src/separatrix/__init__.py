@@ -5,60 +5,60 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from separatrix.certificate import Certificate as Certificate
-    from separatrix.certificate import certify as certify
-    from separatrix.data.svmlight import load_svmlight as load_svmlight
-    from separatrix.explaining import explain as explain
-    from separatrix.explanation import Explanation as Explanation
-    from separatrix.fewest import fewest_mistakes as fewest_mistakes
-    from separatrix.fisher import FisherDiscriminant as FisherDiscriminant
-    from separatrix.kernel import KernelPerceptron as KernelPerceptron
-    from separatrix.ledger import Ledger as Ledger
-    from separatrix.linear import AveragedPerceptron as AveragedPerceptron
-    from separatrix.linear import PassiveAggressive as PassiveAggressive
-    from separatrix.linear import Perceptron as Perceptron
-    from separatrix.linear import PocketPerceptron as PocketPerceptron
-    from separatrix.linear import VotedPerceptron as VotedPerceptron
-    from separatrix.margins import MaxMarginClassifier as MaxMarginClassifier
-    from separatrix.margins import margin as margin
-    from separatrix.modelfile import Model as Model
-    from separatrix.modelfile import load as load
-    from separatrix.modelfile import save as save
-    from separatrix.suspicion import suspects as suspects
-    from separatrix.table import TableFeatures as TableFeatures
-    from separatrix.text import TextFeatures as TextFeatures
-    from separatrix.tracing import Trace as Trace
-    from separatrix.tracing import trace as trace
-    from separatrix.trials import compare as compare
+    from separatrix.analysis.comparing import compare as compare
+    from separatrix.analysis.explaining import explain as explain
+    from separatrix.analysis.explanation import Explanation as Explanation
+    from separatrix.analysis.fewest import fewest_mistakes as fewest_mistakes
+    from separatrix.analysis.mislabelled import suspects as suspects
+    from separatrix.analysis.tracing import Trace as Trace
+    from separatrix.analysis.tracing import trace as trace
+    from separatrix.data.formats.svmlight import load_svmlight as load_svmlight
+    from separatrix.engine.ledger import Ledger as Ledger
+    from separatrix.estimators.fisher import FisherDiscriminant as FisherDiscriminant
+    from separatrix.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
+    from separatrix.estimators.linear import AveragedPerceptron as AveragedPerceptron
+    from separatrix.estimators.linear import PassiveAggressive as PassiveAggressive
+    from separatrix.estimators.linear import Perceptron as Perceptron
+    from separatrix.estimators.linear import PocketPerceptron as PocketPerceptron
+    from separatrix.estimators.linear import VotedPerceptron as VotedPerceptron
+    from separatrix.estimators.max_margin import MaxMarginClassifier as MaxMarginClassifier
+    from separatrix.estimators.max_margin import margin as margin
+    from separatrix.features.table import TableFeatures as TableFeatures
+    from separatrix.features.text import TextFeatures as TextFeatures
+    from separatrix.modelfile.model import Model as Model
+    from separatrix.modelfile.model import load as load
+    from separatrix.modelfile.model import save as save
+    from separatrix.proofs.certificate import Certificate as Certificate
+    from separatrix.proofs.certificate import certify as certify
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AveragedPerceptron": "linear",
-    "Certificate": "certificate",
-    "Explanation": "explanation",
-    "FisherDiscriminant": "fisher",
-    "KernelPerceptron": "kernel",
-    "Ledger": "ledger",
-    "MaxMarginClassifier": "margins",
-    "Model": "modelfile",
-    "PassiveAggressive": "linear",
-    "Perceptron": "linear",
-    "PocketPerceptron": "linear",
-    "TableFeatures": "table",
-    "TextFeatures": "text",
-    "Trace": "tracing",
-    "VotedPerceptron": "linear",
-    "certify": "certificate",
-    "compare": "trials",
-    "explain": "explaining",
-    "fewest_mistakes": "fewest",
-    "load": "modelfile",
-    "load_svmlight": "data.svmlight",
-    "margin": "margins",
-    "save": "modelfile",
-    "suspects": "suspicion",
-    "trace": "tracing",
+    "AveragedPerceptron": "estimators.linear",
+    "Certificate": "proofs.certificate",
+    "Explanation": "analysis.explanation",
+    "FisherDiscriminant": "estimators.fisher",
+    "KernelPerceptron": "estimators.kernel_perceptron",
+    "Ledger": "engine.ledger",
+    "MaxMarginClassifier": "estimators.max_margin",
+    "Model": "modelfile.model",
+    "PassiveAggressive": "estimators.linear",
+    "Perceptron": "estimators.linear",
+    "PocketPerceptron": "estimators.linear",
+    "TableFeatures": "features.table",
+    "TextFeatures": "features.text",
+    "Trace": "analysis.tracing",
+    "VotedPerceptron": "estimators.linear",
+    "certify": "proofs.certificate",
+    "compare": "analysis.comparing",
+    "explain": "analysis.explaining",
+    "fewest_mistakes": "analysis.fewest",
+    "load": "modelfile.model",
+    "load_svmlight": "data.formats.svmlight",
+    "margin": "estimators.max_margin",
+    "save": "modelfile.model",
+    "suspects": "analysis.mislabelled",
+    "trace": "analysis.tracing",
 }
 
 __all__ = [

@@ -8,12 +8,12 @@ from pathlib import Path
 import typer
 from scipy.sparse import issparse
 
-from separatrix.certificate import Certificate
-from separatrix.certificate import certify as prove
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import examples_of
-from separatrix.data.sources import Examples
-from separatrix.statement import lines
+from separatrix.data.in_memory import Examples
+from separatrix.proofs.certificate import Certificate
+from separatrix.proofs.certificate import certify as prove
+from separatrix.proofs.wording import lines
 
 STATUS = {"separable": 0, "touching": 1, "inseparable": 1, "undecided": 3}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from separatrix.certificate import Certificate
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import examples_of
+from separatrix.proofs.certificate import Certificate
 
 
 def run(certificate: Path, data: str, label: str | None, positive: str | None, drop: list[str], model: Path | None) -> int:

@@ -20,7 +20,7 @@ from separatrix.cluster.fitting import bounds, fit
 from separatrix.cluster.shards import Shard
 from separatrix.cluster.work import Total
 from separatrix.data.errors import DataError
-from separatrix.modelfile import replacing, save
+from separatrix.modelfile.model import replacing, save
 
 MOST_SHOWN = 8
 
@@ -54,8 +54,8 @@ def train(options: Any, learner: Any, roles: dict[str, str], settings: dict[str,
         raise DataError(f"--engine is for learners that can be mixed: averaged and last, not {options.learner}")
     features = None
     if roles or options.numbers or options.bits:
-        from separatrix.table import TableFeatures
-        from separatrix.text import TextFeatures
+        from separatrix.features.table import TableFeatures
+        from separatrix.features.text import TextFeatures
 
         text = TextFeatures(n_features=1 << options.bits)
         features = TableFeatures(roles=roles, numbers=options.numbers or "bins", text=text)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import typer
 from rich.console import Console
 
+from separatrix.analysis.comparing import compare
 from separatrix.cli.refusal import refusing
-from separatrix.data.sources import read_source
-from separatrix.trials import compare
+from separatrix.data.in_memory import read_source
 
 
 def show(

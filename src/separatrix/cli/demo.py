@@ -6,12 +6,12 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.table import Table
 
-from separatrix.certificate import certify
+from separatrix.analysis.tracing import trace
 from separatrix.data.lectures import EXAMPLES
-from separatrix.learner import LinearLearner
-from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.statement import lines
-from separatrix.tracing import trace
+from separatrix.estimators.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+from separatrix.estimators.linear_base import LinearLearner
+from separatrix.proofs.certificate import certify
+from separatrix.proofs.wording import lines
 
 
 def show() -> None:

@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from separatrix.blocks import Labels
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import Use
 from separatrix.data.errors import DataError
+from separatrix.files.blocks import Labels
 
 SHOWN = 12
 
@@ -50,7 +50,7 @@ def evaluate(use: Use) -> dict[str, Any]:
         met = np.array([str(label) for label in labels.met()])
         strangers.update(met[places[~known]].tolist())
         if hasattr(use.estimator, "slope_"):
-            from separatrix.calibration import probabilities
+            from separatrix.learners.calibration import probabilities
 
             shares = probabilities(scores, use.estimator.slope_, told)[known, true[known]]
             loss -= float(np.log(np.maximum(shares, 1e-15)).sum())

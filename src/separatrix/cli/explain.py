@@ -8,10 +8,10 @@ from typing import Any
 
 import typer
 
+from separatrix.analysis.explaining import explain
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import Use
 from separatrix.data.errors import DataError
-from separatrix.explaining import explain
 
 
 def run(model: Path, data: str, row: int, top: int, form: str | None, header: bool | None, as_json: bool) -> int:

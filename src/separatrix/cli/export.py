@@ -9,9 +9,9 @@ import typer
 
 from separatrix.cli.refusal import refusing
 from separatrix.data.errors import DataError
-from separatrix.exporting import to_onnx, to_sklearn, to_sql
-from separatrix.modelfile import load, replacing
-from separatrix.tablesql import sql_features
+from separatrix.exporting.linear_models import to_onnx, to_sklearn, to_sql
+from separatrix.exporting.table_sql import sql_features
+from separatrix.modelfile.model import load, replacing
 
 FORMS = ("sklearn", "onnx", "sql")
 

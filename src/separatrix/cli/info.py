@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from separatrix.cli.refusal import refusing
-from separatrix.modelfile import load
+from separatrix.modelfile.model import load
 
 
 def run(path: Path, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from separatrix.cli.refusal import refuse
 def run(port: int, browser: bool) -> int:
     """Serve the lab until it is interrupted; return the exit status."""
     try:
-        from separatrix.web.lab import serve
+        from separatrix.web.lab.app import serve
         from separatrix.web.skeleton import PortInUseError
     except ImportError as problem:
         refuse("lab", f"the lab needs more packages ({problem}): pip install 'separatrix[web]'")

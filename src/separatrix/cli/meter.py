@@ -9,7 +9,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from separatrix.streaming import State
+from separatrix.files.out_of_core import State
 
 
 class Meter:

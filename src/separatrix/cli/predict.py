@@ -14,7 +14,7 @@ import pyarrow.parquet
 from separatrix.cli.refusal import refusing
 from separatrix.cli.using import Use
 from separatrix.data.errors import DataError
-from separatrix.modelfile import replacing
+from separatrix.modelfile.model import replacing
 
 KINDS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
@@ -79,7 +79,7 @@ def _predictions(use: Use, X: Any, with_scores: bool) -> pa.Table:
     columns["margin"] = lead
     names = [str(label) for label in use.classes.tolist()]
     if hasattr(use.estimator, "slope_"):
-        from separatrix.calibration import probabilities
+        from separatrix.learners.calibration import probabilities
 
         shares = probabilities(found, use.estimator.slope_, use.estimator._decide(found, len(use.classes)))
         columns |= {f"probability of {name}": shares[:, k] for k, name in enumerate(names)}

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from separatrix import __version__
 from separatrix.data.reading import Source
-from separatrix.gathering import Gathered
+from separatrix.files.ingest import Gathered
 
 
 def summarise(

@@ -65,14 +65,14 @@ def run(options: Options) -> int:
 
 
 def _serve(options: Options) -> int:
-    from separatrix.web import keeping
-    from separatrix.web.examples import Limits
     from separatrix.web.listening import serve
-    from separatrix.web.machine import warm
-    from separatrix.web.server import Tokens, application
+    from separatrix.web.server import snapshots as keeping
+    from separatrix.web.server.app import Tokens, application
+    from separatrix.web.server.examples import Limits
+    from separatrix.web.server.machine import warm
+    from separatrix.web.server.store import Store
+    from separatrix.web.server.writer import Writer
     from separatrix.web.skeleton import address, listening
-    from separatrix.web.store import Store
-    from separatrix.web.writer import Writer
 
     _log(options.log)
     tokens = Tokens(
@@ -117,8 +117,8 @@ def _serve(options: Options) -> int:
 
 def _rebuild(options: Options) -> int:
     """Write the model of a past moment."""
-    from separatrix.web import keeping
-    from separatrix.web.store import Store
+    from separatrix.web.server import snapshots as keeping
+    from separatrix.web.server.store import Store
 
     assert options.as_of is not None
     if options.output is None:

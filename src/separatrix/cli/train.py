@@ -18,13 +18,13 @@ from separatrix.cli.refusal import refusing
 from separatrix.cli.report import show, summarise
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
-from separatrix.gathering import Gathered, gather, roles_for
-from separatrix.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.modelfile import load, save
-from separatrix.streaming import State, begin, go_on
+from separatrix.estimators.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
+from separatrix.files.ingest import Gathered, gather, roles_for
+from separatrix.files.out_of_core import State, begin, go_on
+from separatrix.modelfile.model import load, save
 
 if TYPE_CHECKING:
-    from separatrix.table import TableFeatures
+    from separatrix.features.table import TableFeatures
 
 LEARNERS = {
     "averaged": AveragedPerceptron,
@@ -205,8 +205,8 @@ class Training:
             if roles_of(self.options) or self.options.numbers:
                 raise DataError(f"{source.name}: {source.format} data have no columns to give a role to")
             return None
-        from separatrix.table import TableFeatures
-        from separatrix.text import TextFeatures
+        from separatrix.features.table import TableFeatures
+        from separatrix.features.text import TextFeatures
 
         assert source.schema is not None
         names = [name for name in source.schema.names if name != source.label]

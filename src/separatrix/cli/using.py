@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError
+from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
 from separatrix.data.reading import Source, open_source
-from separatrix.data.sources import Examples, NotANumberError, against_the_rest, read_source
-from separatrix.modelfile import Model, load
-from separatrix.rows import Array, Floats, Rows
+from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.modelfile.model import Model, load
 
 __all__ = ["Use", "examples_of"]
 

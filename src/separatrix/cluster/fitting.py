@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.blocks import Labels
-from separatrix.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
+from separatrix.analysis.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
 from separatrix.cluster.engines import Engine, engine_of
 from separatrix.cluster.learning import lean
 from separatrix.cluster.mixing import MIXES, Mixture, Told
 from separatrix.cluster.shards import Known, Piece, Reading, fingerprint
 from separatrix.cluster.work import Lead, Learn, Open, Survey
 from separatrix.data.errors import DataError
-from separatrix.labels import check_kinds
-from separatrix.modelfile import Model, load, save
-from separatrix.online import OnlineLearner
-from separatrix.progress import passes_bar
-from separatrix.rows import Array
-from separatrix.streaming import State
+from separatrix.engine.labels import check_kinds
+from separatrix.engine.progress import passes_bar
+from separatrix.engine.rows import Array
+from separatrix.estimators.online import OnlineLearner
+from separatrix.files.blocks import Labels
+from separatrix.files.out_of_core import State
+from separatrix.modelfile.model import Model, load, save
 
 
 def fit(
@@ -162,7 +162,7 @@ class _Fit:
 
     def _open(self, train: list[int], known: Any) -> None:
         """Find out how to read, and learn the columns of tables."""
-        from separatrix.table import TableFeatures
+        from separatrix.features.table import TableFeatures
 
         self.reading.features = known or self.given or TableFeatures()
         opening = Open(self.reading, learn=known is None)

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from separatrix.categories import BooleanColumn, CategoryColumn, hashed
-from separatrix.frames import BLOCK_ROWS, frame_of
-from separatrix.kernels.counts import ROW_SHIFT
-from separatrix.lexicon import Hashed, Listed
-from separatrix.ngrams import Grams
-from separatrix.numerals import NumberColumn
-from separatrix.schema import Part, Schema, TextColumn
-from separatrix.table import TableFeatures
-from separatrix.vocabulary import Dictionary, Names
+from separatrix.features.columns.arrow_columns import BLOCK_ROWS, frame_of
+from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, hashed
+from separatrix.features.columns.numbers import NumberColumn
+from separatrix.features.columns.schema import Part, Schema, TextColumn
+from separatrix.features.table import TableFeatures
+from separatrix.features.words.indexing import Hashed, Listed
+from separatrix.features.words.ngrams import Grams
+from separatrix.features.words.vocabulary import Dictionary, Names
+from separatrix.kernels.text.counts import ROW_SHIFT
 
 FIRST_ROW = 1 << 40
 """The rows of shard s are counted from s times this on: their keys are all different."""

@@ -23,15 +23,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.calibration import find_slope
 from separatrix.cluster.engines import Engine
 from separatrix.cluster.parts import Part
 from separatrix.cluster.shards import Known, Reading
 from separatrix.cluster.work import Choose, Clean, Judge, Mixed, Pass, Scores, apart, joined
-from separatrix.ledger import NEVER
-from separatrix.rows import NO_WEIGHT, Array, Floats
-from separatrix.training import PASS_CAP, WHY_IT_ENDED, Run, Snapshot
-from separatrix.weights import averaged
+from separatrix.engine.ledger import NEVER
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats
+from separatrix.engine.run import PASS_CAP, WHY_IT_ENDED, Run, Snapshot
+from separatrix.engine.weights import averaged
+from separatrix.learners.calibration import find_slope
 
 MIXES = ("features", "uniform", "mistakes")
 

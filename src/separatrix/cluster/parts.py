@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from separatrix.rows import Array, Floats, Ints
+from separatrix.engine.rows import Array, Floats, Ints
 
 SPARSE_BELOW = 3
 """Rows travel with their numbers while fewer than one feature in so many has any."""

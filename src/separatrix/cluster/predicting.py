@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.errors import DataError
-from separatrix.modelfile import Model
+from separatrix.modelfile.model import Model
 
 
 def predict(model: Any, data: Any) -> Any:

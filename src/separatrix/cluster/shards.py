@@ -22,18 +22,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
-from separatrix.blocks import Labels
 from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
-from separatrix.frames import frame_of
-from separatrix.gathering import gather
-from separatrix.inputs import name_text_column
-from separatrix.kernels import shards as kernels
-from separatrix.labels import labels_of
-from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.training import Problem
+from separatrix.engine.inputs import name_text_column
+from separatrix.engine.labels import labels_of
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.run import Problem
+from separatrix.features.columns.arrow_columns import frame_of
+from separatrix.files.blocks import Labels
+from separatrix.files.ingest import gather
+from separatrix.kernels.learning import shards as kernels
 
 MEMORY = 1 << 62
 """A shard is the unit of work: it must fit in the memory of a worker."""

@@ -12,20 +12,20 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.choice import Choice
 from separatrix.cluster.learning import Columns, begun, learned
 from separatrix.cluster.parts import Part
 from separatrix.cluster.shards import Examples, Reading, Shard, problem_of
 from separatrix.data.errors import NoExampleError
-from separatrix.gathering import roles_for
-from separatrix.kernels.passes import NOBODY
-from separatrix.kernels.shards import changes
-from separatrix.labels import Codes
-from separatrix.ledger import NEVER
-from separatrix.orders import visits
-from separatrix.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.training import Problem, Run
-from separatrix.weights import Weights
+from separatrix.engine.labels import Codes
+from separatrix.engine.ledger import NEVER
+from separatrix.engine.orders import visits
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.run import Problem, Run
+from separatrix.engine.weights import Weights
+from separatrix.files.ingest import roles_for
+from separatrix.kernels.codes import NOBODY
+from separatrix.kernels.learning.shards import changes
+from separatrix.learners.auto_c import Choice
 
 SOME = 4096
 

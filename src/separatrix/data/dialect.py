@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from separatrix.data.batches import Options
 from separatrix.data.errors import DataError
 from separatrix.data.streams import HEAD, MARK
-from separatrix.kernels import records
+from separatrix.kernels.parsing import records
 
 BLANKS = " "
 """The delimiter of a table whose fields are set apart by runs of blanks."""

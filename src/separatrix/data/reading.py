@@ -245,21 +245,21 @@ def _places(spec: Spec) -> list[Any]:
 def _reader(form: str, stream: Stream, options: Options) -> Any:
     match form:
         case "svmlight":
-            from separatrix.data.svmlight import SvmlightReader
+            from separatrix.data.formats.svmlight import SvmlightReader
 
             return SvmlightReader(stream, options)
         case "csv":
-            from separatrix.data.delimited import DelimitedReader
+            from separatrix.data.formats.delimited import DelimitedReader
 
             return DelimitedReader(stream, options)
         case "jsonl":
-            from separatrix.data.jsonlines import JsonReader
+            from separatrix.data.formats.jsonlines import JsonReader
 
             return JsonReader(stream, options)
         case "npz":
-            from separatrix.data.archives import ArchiveReader
+            from separatrix.data.formats.npz import ArchiveReader
 
             return ArchiveReader(stream, options)
-    from separatrix.data.arrow import ArrowReader
+    from separatrix.data.formats.arrow import ArrowReader
 
     return ArrowReader(stream, options, form)

@@ -29,10 +29,10 @@ OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy",
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a short hash of the Python files of `folder`: names and contents."""
+    """Return a short hash of the Python files below `folder`: paths and contents."""
     digest = hashlib.blake2b(digest_size=8)
-    for file in sorted(folder.glob("*.py")):
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    for file in sorted(folder.rglob("*.py")):
+        digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
 
 

@@ -10,12 +10,12 @@ except ImportError:
     raise ImportError("separatrix.plots draws with matplotlib, which is missing: pip install 'separatrix[plot]'") from None
 
 from separatrix.plots.boundary import BoundaryDisplay
+from separatrix.plots.comparison import ComparisonDisplay
 from separatrix.plots.margins import MarginDisplay
 from separatrix.plots.passes import PassesDisplay
 from separatrix.plots.path import PathDisplay
 from separatrix.plots.projections import ProjectionDisplay
 from separatrix.plots.proof import ProofDisplay
-from separatrix.plots.views import ComparisonDisplay
 from separatrix.plots.weights import WeightsDisplay
 
 __all__ = [

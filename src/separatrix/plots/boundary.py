@@ -11,13 +11,13 @@ from matplotlib.colors import to_rgba
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
-from separatrix.labels import Codes, encode_as
-from separatrix.margins import MaxMarginClassifier
+from separatrix.engine.labels import Codes, encode_as
+from separatrix.engine.rows import Array, Floats, as_rows
+from separatrix.engine.weights import Weights
+from separatrix.estimators.max_margin import MaxMarginClassifier
 from separatrix.plots.drawing import MANY, canvas, colour, ink, legend, literal, number, scatter_classes, write_beside
 from separatrix.plots.plane import Plane, Window, label_axes, plane_of, window_of
 from separatrix.plots.readings import codes_of, has_features, leads_of, linear_weights, names_of, scores_of
-from separatrix.rows import Array, Floats, as_rows
-from separatrix.weights import Weights
 
 RESOLUTION = 200
 MOST_VALUES = 1 << 30

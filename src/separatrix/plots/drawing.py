@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 
-from separatrix.labels import Codes
-from separatrix.notebook import COLOURS
-from separatrix.rows import Floats
+from separatrix.engine.labels import Codes
+from separatrix.engine.rows import Floats
+from separatrix.estimators.notebook import COLOURS
 
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "<", "*", ">", "p")
 """Eleven shapes to eight colours: the first 88 classes all look different."""

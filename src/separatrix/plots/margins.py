@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.labels import encode, encode_as, labels_of
+from separatrix.engine.labels import encode, encode_as, labels_of
+from separatrix.engine.rows import Array, Floats, as_rows
 from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, number
 from separatrix.plots.readings import codes_of, leads_of, linear_weights, scores_of
-from separatrix.rows import Array, Floats, as_rows
 
 DISTANCE = "signed distance to the boundary"
 SCORE = "score of the true class"

@@ -9,10 +9,10 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from separatrix.classifier import ErrorDrivenClassifier
-from separatrix.labels import encode, labels_of
+from separatrix.engine.labels import encode, labels_of
+from separatrix.engine.rows import NO_WEIGHT, Array, as_rows
+from separatrix.estimators.base import ErrorDrivenClassifier
 from separatrix.plots.drawing import canvas, colour, ink, legend
-from separatrix.rows import NO_WEIGHT, Array, as_rows
 
 
 class PassesDisplay:

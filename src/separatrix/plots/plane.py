@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.engine.rows import Floats
+from separatrix.engine.weights import Weights
 from separatrix.plots.drawing import literal
-from separatrix.rows import Floats
-from separatrix.weights import Weights
 
 SAMPLE = 1_000
 """The main direction is that of so many examples, evenly spaced among all."""

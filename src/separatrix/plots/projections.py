@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from separatrix.fisher import FisherDiscriminant
-from separatrix.labels import Codes, encode, labels_of
+from separatrix.engine.labels import Codes, encode, labels_of
+from separatrix.engine.rows import Array, Floats
+from separatrix.estimators.fisher import FisherDiscriminant
 from separatrix.plots.drawing import MANY, canvas, colour, hatch, ink, legend, literal, marker, number, scatter_classes
 from separatrix.plots.readings import classifier_of, codes_of
-from separatrix.rows import Array, Floats
 
 
 class ProjectionDisplay:

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.labels import encode_as, labels_of
-from separatrix.learner import LinearLearner
+from separatrix.analysis.best_separator import best_separator, flattened
+from separatrix.analysis.tracing import Trace
+from separatrix.engine.labels import encode_as, labels_of
+from separatrix.engine.rows import Floats, Ints, as_rows
+from separatrix.estimators.linear_base import LinearLearner
 from separatrix.plots.drawing import canvas, colour, ink, legend, number
 from separatrix.plots.path import weights_after
 from separatrix.plots.readings import classifier_of
-from separatrix.rows import Floats, Ints, as_rows
-from separatrix.separators import best_separator, flattened
-from separatrix.tracing import Trace
 
 SHOWN = 400
 FEW = 60

@@ -9,10 +9,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from separatrix.labels import Codes, encode_as, labels_of
-from separatrix.modelfile import Model
-from separatrix.rows import Array, Floats
-from separatrix.weights import Weights
+from separatrix.engine.labels import Codes, encode_as, labels_of
+from separatrix.engine.rows import Array, Floats
+from separatrix.engine.weights import Weights
+from separatrix.modelfile.model import Model
 
 
 def classifier_of(estimator: Any) -> Any:

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.patches import Patch
 from sklearn.pipeline import Pipeline
 
-from separatrix.explanation import BIAS
-from separatrix.modelfile import Model
+from separatrix.analysis.explanation import BIAS
+from separatrix.engine.rows import Floats
+from separatrix.modelfile.model import Model
 from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, literal
 from separatrix.plots.readings import classifier_of, names_of
-from separatrix.rows import Floats
 
 SHOWN = 20
 

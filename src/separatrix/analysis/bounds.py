@@ -1,0 +1,295 @@
+"""The mistake bounds: each theorem with its conditions, and which speak of a run (L1 10, L2 7–8, L3 6, L4 6, L5 4).
+
+With a bias everything is in the space of x̃ = (x, 1). R is the largest ‖x̃‖, γ = min y⟨w*,x̃⟩ for some w* of length 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from math import inf, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.analysis.best_separator import best_separator
+from separatrix.analysis.freund_schapire import smallest_shortfall
+from separatrix.engine.labels import Codes, encode_as, plain
+from separatrix.engine.ledger import Ledger
+from separatrix.engine.rows import Floats, Rows, as_rows
+
+NONE = "none"
+
+
+# The theorems.
+
+
+def perceptron_bound(radius: float, gamma: float) -> float:
+    """R²/γ²: mistakes of the perceptron rule from w = 0, unit weights, any order and passes, separable by a margin γ.
+
+    Of examples with weights s it bounds (Σs)²/Σs², both sums over the mistakes.
+    """
+    return (radius / _positive(gamma)) ** 2
+
+
+def joint_bound(radius: float, gamma: float) -> float:
+    """2R²/γ²: the same for K classes jointly, γ being the smallest lead of the true class for ‖W*‖ = 1."""
+    return 2.0 * perceptron_bound(radius, gamma)
+
+
+def margin_rule_bound(radius: float, gamma: float, beta: float) -> float:
+    """(R² + 2β)/γ²: updates when an update is made wherever y·score ≤ β; else as for the perceptron rule."""
+    return (radius**2 + 2.0 * beta) / _positive(gamma) ** 2
+
+
+def freund_schapire_bound(radius: float, gamma: float, shortfall: float, passes: int = 1) -> float:
+    """((R + √T·D)/γ)²: mistakes in T passes over any data, each example once a pass; perceptron rule, w = 0, unit weights.
+
+    D² = Σ max(0, γ − y⟨u,x̃⟩)² for any u of length 1 and any γ > 0. K classes jointly: √2·R for R, the lead for y⟨u,x̃⟩.
+    """
+    return ((radius + sqrt(passes) * shortfall) / _positive(gamma)) ** 2
+
+
+def passive_aggressive_bound(radius: float, length: float) -> float:
+    """R²‖u‖²: the sum of squared losses of the PA rule, for any u without hinge loss (u = w*/γ); mistakes are fewer."""
+    return (radius * length) ** 2
+
+
+def pa1_bound(radius: float, length: float, loss: float, C: float) -> float:
+    """max(R², 1/C)·(‖u‖² + 2C·Σℓ(u)): mistakes of PA-I, one pass, any u (Crammer and others 2006)."""
+    return max(radius**2, 1.0 / C) * (length**2 + 2.0 * C * loss)
+
+
+def pa2_bound(radius: float, length: float, squared_loss: float, C: float) -> float:
+    """(R² + 1/2C)·(‖u‖² + 2C·Σℓ(u)²): the sum of squared losses of PA-II, one pass, any u (Crammer and others 2006)."""
+    return (radius**2 + 0.5 / C) * (length**2 + 2.0 * C * squared_loss)
+
+
+def generalisation_bound(mistakes: int, n: int, delta: float = 0.05) -> float:
+    """M/n + √(2 ln(1/δ)/n): with probability 1 − δ at least the mean risk of the weights before each step of one pass.
+
+    The examples must be drawn independently; M is the mistakes of the pass (Cesa-Bianchi, Conconi, Gentile 2004).
+    """
+    if n < 1 or not 0.0 < delta < 1.0:
+        raise ValueError(f"the bound needs n ≥ 1 examples and 0 < δ < 1, got n={n}, δ={delta}")
+    return mistakes / n + sqrt(2.0 * log(1.0 / delta) / n)
+
+
+def mixing_bound(radius: float, gamma: float) -> float:
+    """R²/γ²: Σ over passes and shards of (mixing weight × mistakes) under iterative parameter mixing, separable data.
+
+    With uniform weights it bounds the mean mistakes per shard (McDonald, Hall, Mann 2010).
+    """
+    return perceptron_bound(radius, gamma)
+
+
+def _positive(gamma: float) -> float:
+    if not gamma > 0.0:
+        raise ValueError(f"a margin must be above 0, got {gamma}")
+    return gamma
+
+
+def effective_mistakes(weights: Floats) -> float:
+    """Return (Σs)²/Σs² of the weights of the mistakes: their number where all are equal."""
+    return float(weights.sum() ** 2 / (weights @ weights)) if weights.size else 0.0
+
+
+# The report.
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A theorem that speaks of the run: what it bounds, how much there was, and how much there can be."""
+
+    theorem: str
+    quantity: str
+    made: float
+    possible: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the run kept to the theorem, as it must."""
+        return self.made <= self.possible * (1.0 + 1e-9)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Mistakes made beside mistakes possible. `applying` are the theorems that speak of the run, smallest bound first.
+
+    Examples
+    --------
+    >>> from separatrix import Perceptron
+    >>> X, y = [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1]
+    >>> Perceptron(order="cyclic", fit_intercept=False).fit(X, y).bounds(X, y)
+    3 mistakes in 2 passes; R = 4, γ = 0.784465
+      Freund–Schapire (R‖v‖ + ‖hinge‖)², 2 passes: mistakes 3 ≤ 8
+      radius–margin bound R²/γ²: mistakes 3 ≤ 26
+    """
+
+    mistakes: int
+    passes: int
+    radius: float
+    gamma: float | None
+    applying: list[Bound] = field(default_factory=list)
+    why_none: str = ""
+    risk: float | None = None
+    delta: float = 0.05
+
+    @property
+    def theorem(self) -> str:
+        """The name of the theorem with the smallest bound, or "none"."""
+        return self.applying[0].theorem if self.applying else NONE
+
+    @property
+    def bound(self) -> float:
+        """The smallest bound; infinity where no theorem applies."""
+        return self.applying[0].possible if self.applying else inf
+
+    @property
+    def holds(self) -> bool:
+        """Whether every theorem that applies was kept."""
+        return all(bound.holds for bound in self.applying)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and names."""
+        bound = self.bound if self.applying else None
+        return {"theorem": self.theorem, "bound": bound, "holds": self.holds} | asdict(self)
+
+    def __repr__(self) -> str:
+        margin = "no margin: not separable, or no separator found" if self.gamma is None else f"γ = {self.gamma:.6g}"
+        passes = "1 pass" if self.passes == 1 else f"{self.passes} passes"
+        lines = [f"{self.mistakes:,} mistakes in {passes}; R = {self.radius:.6g}, {margin}"]
+        for bound in self.applying:
+            lines.append(f"  {bound.theorem}: {bound.quantity} {bound.made:,.6g} ≤ {bound.possible:,.6g}")
+        if not self.applying:
+            lines.append(f"  no theorem bounds this run: {self.why_none}")
+        if self.risk is not None:
+            lines.append(
+                f"  one pass over independent examples: mean risk ≤ {self.risk:.4f} with probability {1 - self.delta:.0%} "
+                "(Cesa-Bianchi, Conconi, Gentile)"
+            )
+        return "\n".join(lines)
+
+
+class _Geometry(NamedTuple):
+    """What a theorem needs to know of one two-class (or joint) problem."""
+
+    gamma: float | None
+    possible: list[tuple[str, float]]
+
+
+def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0.05) -> Bounds:
+    """Return what the theorems say of a fitted linear learner on its training data; `estimator.bounds` calls it."""
+    rows, labels = as_rows(X), plain(np.asarray(y))
+    ledger: Ledger = model.ledger_
+    if not ledger.verify(X, labels):
+        raise ValueError(
+            "X and y are not the data of the fit: a mistake of the ledger is none on them (of a stream, give all)"
+        )
+    codes = encode_as(model.classes_, labels)
+    if certificate is not None and not (certificate.proof.bias == ledger.bias and certificate.verify(X, y)):
+        raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
+    left_out = model._run.left_out
+    if left_out.size:
+        presented = np.setdiff1d(np.arange(rows.n), left_out)
+        rows, codes, certificate = rows.take(presented), codes[presented], None
+    radius = float(np.sqrt(rows.survey() + ledger.bias))
+    passes = len(model.mistakes_per_pass_)
+    ovr = len(model.classes_) > 2 and not model._run.joint
+    problems = [codes] if not ovr else [(codes == k).astype(np.int32) for k in range(len(model.classes_))]
+    n_classes = 2 if ovr else len(model.classes_)
+    fits = certificate is not None and not ovr
+    why = _why_none(model)
+    applying: list[Bound] = []
+    gammas: list[float | None] = [None]
+    if not why:
+        known = [_speaking(model, rows, one, n_classes, radius, passes, certificate if fits else None) for one in problems]
+        gammas = [one.gamma for one in known]
+        applying = _applying(model, X, known, ovr)
+        why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.name == "perceptron"]
+    gamma = None if None in gammas else min(g for g in gammas if g is not None)
+    risk = None
+    if passes == 1 and not ovr and model._run.order != "random" and ledger.start is None and not hasattr(model, "C_"):
+        risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
+    return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
+
+
+_WHY_NOT_SEPARABLE = {
+    True: "the data are not separable and their examples have weights, or were drawn with replacement",
+    False: "the data are not separable, or one class is learned against the rest",
+}
+
+
+def _why_none(model: Any) -> str:
+    ledger: Ledger = model.ledger_
+    if ledger.rule.spread:
+        return f"none is known for rule={ledger.rule.name!r} that could be evaluated on the data"
+    if ledger.rule.name != "perceptron" and ledger.weighted:
+        return f"none is known for rule={ledger.rule.name!r} with examples of several weights"
+    if ledger.start is not None:
+        return "it started from other weights than zero"
+    return ""
+
+
+def _speaking(
+    model: Any, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, certificate: Any
+) -> _Geometry:
+    """Return the margin, and (name, bound) of the theorems for unit weights."""
+    separator, rule, bias = None, model.ledger_.rule, model.ledger_.bias
+    if certificate is None:
+        separator = best_separator(rows, codes, n_classes, bias=bias)
+        gamma = None if separator is None else separator.gamma
+    else:
+        gamma = float(certificate.margin[0]) if certificate.verdict == "separable" else None
+    joint = n_classes > 2
+    R = radius * (sqrt(2.0) if joint else 1.0)
+    possible: list[tuple[str, float]] = []
+    if gamma is not None and rule.name == "perceptron":
+        name = "radius–margin bound 2R²/γ², K classes jointly" if joint else "radius–margin bound R²/γ²"
+        possible.append((name, perceptron_bound(R, gamma)))
+    elif gamma is not None and rule.name == "margin":
+        possible.append(("margin rule (R²+2β)/γ²", margin_rule_bound(R, gamma, rule.margin)))
+    elif gamma is not None and rule.name == "pa":
+        possible.append(("passive-aggressive R²/γ²", passive_aggressive_bound(R, 1.0 / gamma)))
+    elif gamma is not None and rule.name == "pa1":
+        possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, rule.C)))
+    elif gamma is not None and rule.name == "pa2":
+        possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
+    if rule.name == "perceptron" and model._run.order != "random":
+        v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
+        told = "one pass" if passes == 1 else f"{passes} passes"
+        possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {told}", v.bound))
+    return _Geometry(gamma, possible)
+
+
+def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bound]:
+    """Return the bounds on what the run did; one against the rest adds up those of its K problems."""
+    ledger: Ledger = model.ledger_
+    rule = ledger.rule.name
+    weighted = ledger.correction.size > 0 and np.ptp(ledger.correction) > 0.0
+    if ovr:
+        best = [min((bound for _, bound in one.possible), default=inf) for one in known]
+        if weighted or rule != "perceptron" or inf in best:
+            return []
+        return [Bound("one against the rest: the K bounds together", "mistakes", model.n_mistakes_, sum(best))]
+    bounds = known[0].possible
+    if rule in ("pa", "pa2"):
+        return [Bound(name, "Σℓ²", _squared_losses(model, X), bound) for name, bound in bounds]
+    if rule == "pa1":
+        return [Bound(name, "errors", model.n_errors_, bound) for name, bound in bounds]
+    if weighted:
+        made = effective_mistakes(ledger.correction)
+        return [
+            Bound(f"{name}, weighted", "(Σs)²/Σs²", made, bound) for name, bound in bounds if not name.startswith("Freund")
+        ]
+    what = "updates" if rule == "margin" else "mistakes"
+    return sorted((Bound(name, what, model.n_mistakes_, bound) for name, bound in bounds), key=lambda b: b.possible)
+
+
+def _squared_losses(model: Any, X: Any) -> float:
+    """Return Σℓ² of a PA or PA-II run from its ledger: a correction is ℓ/q or ℓ/(q + 1/2C), q = ‖x̃‖², jointly 2‖x̃‖²."""
+    ledger: Ledger = model.ledger_
+    rows, numbers = ledger.mistaken_rows(X)
+    norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + ledger.bias
+    correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
+    slack = 0.5 / ledger.rule.C if ledger.rule.name == "pa2" else 0.0
+    return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))

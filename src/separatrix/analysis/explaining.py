@@ -1,0 +1,240 @@
+"""Why this score? As a sum over the features, and as a sum over the training mistakes that made the weights (L2 2 and 5).
+
+    score = b + Σ_j w_j·x_j          and, since w is a sum of mistakes,          score = Σ_m f_m·c_m·⟨x̃, x̃_m⟩
+
+Mistake m corrected by c_m, with the sign of its class; f_m is 1, or for averaged weights the part of the average that came
+after it. For K classes the score is the lead of the winner over the runner-up, and w the difference of their weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.analysis.explanation import BIAS, Cause, Explanation, Part, Term
+from separatrix.engine.inputs import read_rows
+from separatrix.engine.ledger import Ledger
+from separatrix.engine.rows import Array, Floats, Ints, Rows
+
+_BLOCK_BYTES = 1 << 25
+
+
+def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
+    """Return why a linear classifier gives one example the score it does.
+
+    Parameters
+    ----------
+    model : a fitted linear classifier, or a `Model`
+    x : one example: a row, a one-row table or matrix, a dict of named values (what it does not name is 0), or, with a
+        featurizer, what that takes one of, such as a text
+    features : the fitted featurizer before the classifier; that of a `Model` is known
+    X : the training examples, where the ledger does not hold the rows of the mistakes (`record=True` makes it)
+    n : how many of the mistakes to name
+
+    Examples
+    --------
+    The spam filter of L2, learned from three weighed examples: w = {BIAS: −3, free: 4, money: 2}.
+
+    >>> import pandas as pd
+    >>> from separatrix import Perceptron, explain
+    >>> X = pd.DataFrame({"free": [1, 0, 0], "money": [0, 0, 1]})
+    >>> filter = Perceptron(order="cyclic", max_iter=1, record=True)
+    >>> filter = filter.fit(X, ["SPAM", "HAM", "SPAM"], sample_weight=[4, 9, 2])
+    >>> explain(filter, {"free": 1, "money": 1})
+    SPAM: the score is 3
+    <BLANKLINE>
+     feature   value   weight   value × weight
+     ─────────────────────────────────────────
+     free          1        4                4
+     BIAS          1       -3               -3
+     money         1        2                2
+    <BLANKLINE>
+     score                                   3
+    <BLANKLINE>
+    the 3 of 3 mistakes that contributed most, examples counted from 0:
+      -9  example 1 at step 2 (HAM raised, SPAM lowered)
+      +8  example 0 at step 1 (SPAM raised, HAM lowered)
+      +4  example 2 at step 3 (SPAM raised, HAM lowered)
+    all of them together: 3
+    """
+    estimator = getattr(model, "estimator", model)
+    features = getattr(model, "features", None) if features is None else features
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "coef_") or getattr(estimator, "_stores_rows", False):
+        raise ValueError(
+            f"a {type(estimator).__name__} does not decide by one sum over the features, so there are no terms to show"
+        )
+    rows, names = _one_row(estimator, x, features)
+    coef, intercept = estimator.coef_, estimator.intercept_
+    scores = rows.scores(coef, intercept)[0]
+    winner, second = _first_two(estimator, scores)
+    labels = estimator.classes_.tolist()
+    if len(scores) == 1:
+        w, b, score, shown = coef[0], float(intercept[0]), float(scores[0]), {labels[1]: float(scores[0])}
+    else:
+        w, b = coef[winner] - coef[second], float(intercept[winner] - intercept[second])
+        score = float(scores[winner] - scores[second])
+        shown = {labels[k]: float(scores[k]) for k in (winner, second)}
+    columns, values = _entries(rows)
+    products = (w[columns] * values).tolist()
+    told = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
+    terms = [Term(names(j), value, weight, product) for j, value, weight, product in told]
+    bias = b if b or getattr(estimator, "fit_intercept", True) else None
+    if bias is not None:
+        terms.append(Term(BIAS, 1.0, b, b))
+    terms.sort(key=lambda term: -abs(term.product))
+    given = (labels[winner], score, shown, terms, math.fsum(term.product for term in terms))
+    by = by_columns(features, _values_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
+    ledger = getattr(estimator, "ledger_", None)
+    why = _no_causes(ledger, X)
+    if ledger is None or why:
+        return Explanation(*given, no_causes=why, columns=by)
+    parts = contributions(ledger, rows, X, winner, second)
+    start = 0.0
+    if ledger.start is not None:
+        begun = rows.scores(*ledger.start)[0]
+        start = float(begun[0] if len(begun) == 1 else begun[winner] - begun[second])
+    largest = np.argsort(-np.abs(parts), kind="stable")[: max(0, n)]
+    causes = [_cause(ledger, m, float(parts[m])) for m in largest.tolist()]
+    return Explanation(*given, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
+
+
+def by_columns(
+    features: Any, value: Callable[[str], Any], numbers: Ints, products: list[float], bias: float | None
+) -> list[Part]:
+    """Return the sum by columns of a row of a table, of which some features, by number, have products."""
+    parts = [Part(name, value(name), part) for name, part in features.sums_by_column(numbers, products).items()]
+    return sorted(parts if bias is None else [*parts, Part(BIAS, None, bias)], key=lambda part: -abs(part.product))
+
+
+def _values_of(x: Any) -> Callable[[str], Any]:
+    """Return the function that reads a value of a row of a table: not all may be such as Python has."""
+    from separatrix.features.columns.arrow_columns import frame_of
+
+    table = frame_of(_listed(x) if isinstance(x, dict) else x).table
+
+    def value(name: str) -> Any:
+        held = table.column(name)[0]
+        try:
+            return held.as_py()
+        except (ValueError, OverflowError):
+            return held.cast("string").as_py()
+
+    return value
+
+
+def _listed(x: dict[str, Any]) -> dict[str, Any]:
+    return {name: value if np.ndim(value) else [value] for name, value in x.items()}
+
+
+def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
+    """Return the example as one row, and the function that names its columns."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if features is not None:
+        if isinstance(x, dict):
+            x = _listed(x)
+        read = features.transform([x] if isinstance(x, str | bytes) else x)
+        if hasattr(features, "names_of"):
+            return _checked(Rows(read), estimator), lambda j: " | ".join(features.names_of(j)) or f"column {j}"
+        names = features.get_feature_names_out()
+        return _checked(Rows(read), estimator), lambda j: str(names[j])
+    if isinstance(x, dict):
+        if names is None:
+            raise ValueError("x has names, and the classifier was trained without any: give the values in their order")
+        strangers = [name for name in x if name not in names.tolist()]
+        if strangers:
+            raise ValueError(f"x names {strangers[0]!r}, which is not among the features")
+        row = np.array([[float(x.get(name, 0.0)) for name in names.tolist()]])
+        return _checked(Rows(row), estimator), lambda j: str(names[j])
+    if getattr(x, "ndim", None) == 1 or (isinstance(x, list | tuple) and not (x and np.ndim(x[0]))):
+        row = np.asarray(x).reshape(1, -1)
+        named = _checked(Rows(row if row.dtype.kind == "f" else row.astype(np.float64)), estimator)
+    else:
+        named = _checked(read_rows(estimator, x), estimator)
+    return named, lambda j: f"x{j}" if names is None else str(names[j])
+
+
+def _checked(rows: Rows, estimator: Any) -> Rows:
+    if rows.n != 1:
+        raise ValueError(f"one example is explained at a time, and x has {rows.n}")
+    if rows.d != estimator.n_features_in_:
+        raise ValueError(f"x has {rows.d} features, and the classifier was trained on {estimator.n_features_in_}")
+    rows.survey()
+    return rows
+
+
+def _first_two(estimator: Any, scores: Floats) -> tuple[int, int]:
+    """Return the class that is predicted, and the other one, or the highest of the others."""
+    if len(scores) == 1:
+        plus = scores[0] >= 0 if getattr(estimator, "tie", "") == "+1" else scores[0] > 0
+        return int(plus), 1 - int(plus)
+    winner = int(np.argmax(scores))
+    return winner, int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
+
+
+def _entries(rows: Rows) -> tuple[Ints, Floats]:
+    row = rows.source
+    if rows.sparse:
+        columns, values = row.indices.astype(np.int64), row.data.astype(np.float64)
+    else:
+        columns, values = np.arange(rows.d), np.asarray(row[0], dtype=np.float64)
+    held = np.flatnonzero(values)
+    return columns[held], values[held]
+
+
+def _no_causes(ledger: Ledger | None, X: Any) -> str:
+    if ledger is None:
+        return "this classifier does not learn from mistakes"
+    if ledger.absent:
+        return "the model was saved without its ledger"
+    if ledger.stored is None and X is None:
+        return "their rows were not stored; train with record=True (--record), or give X"
+    return ""
+
+
+def contributions(ledger: Ledger, x: Rows, X: Any, winner: int, second: int) -> Floats:
+    """Return each mistake's part of the score of one row x (K classes: of the lead of one class over another)."""
+    rows, numbers = ledger.mistaken_rows(X)
+    K = 1 if len(ledger.classes) <= 2 else len(ledger.classes)
+    up, down = ledger.up.astype(np.int64), ledger.down.astype(np.int64)
+    if K == 1:
+        raised, lowered = np.where(up == 1, 1.0, 0.0), np.where(up == 1, 0.0, 1.0)
+    else:
+        raised = (up == winner).astype(float) - (up == second)
+        lowered = (down == winner).astype(float) - (down == second)
+    scale = ledger.correction.copy() if ledger.correction.size else np.ones(len(ledger))
+    if ledger.kept is not None:
+        scale[ledger.kept :] = 0.0
+    elapsed = ledger.steps - ledger.average_after
+    if elapsed > 0:
+        scale *= 1.0 - np.maximum(0.0, ledger.step.astype(np.float64) - 1.0 - ledger.average_after) / elapsed
+    row = _dense(x)
+    bias = np.array([float(ledger.bias)])
+    if not ledger.rule.spread:
+        along = rows.scores(row[None], bias)[:, 0][numbers.astype(np.int64)]
+        return np.asarray(scale * (raised - lowered) * along)
+    parts, state = np.empty(len(ledger)), ledger.state(rows.sparse, None)
+    block = max(1, _BLOCK_BYTES // (16 * (ledger.n_features + 1)))
+    extended = np.append(row, 1.0)
+    for begin in range(0, len(ledger), block):
+        part = slice(begin, min(begin + block, len(ledger)))
+        high, low = (along @ extended for along in ledger.directions(state, rows, numbers, part))
+        parts[part] = scale[part] * (raised[part] * high - lowered[part] * low)
+    return parts
+
+
+def _dense(x: Rows) -> Array:
+    row = x.source.toarray()[0] if sp.issparse(x.source) else x.source[0]
+    return np.asarray(row, dtype=np.float64)
+
+
+def _cause(ledger: Ledger, m: int, contribution: float) -> Cause:
+    names = [*ledger.classes.tolist(), None]
+    correction = float(ledger.correction[m]) if ledger.correction.size else 1.0
+    pair = names[ledger.up[m]], names[ledger.down[m]]
+    return Cause(int(ledger.step[m]), int(ledger.example[m]), *pair, correction, contribution)

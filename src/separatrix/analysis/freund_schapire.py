@@ -1,0 +1,118 @@
+"""The Freund–Schapire bound made as small as it gets: a convex problem in v = u/γ.
+
+    minimise R‖v‖ + √T·‖h(v)‖₂        h_i = max(0, 1 − y_i⟨v,x̃_i⟩)   (K classes: 1 − the lead of the true class)
+
+Its square bounds the mistakes for *every* v, so whatever the search finds is a bound; v = 0 says T·n. The two norms have
+corners at 0 only, which a little rounding takes off for the search; the value returned is the true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.analysis.best_separator import Separator
+from separatrix.engine.labels import Codes
+from separatrix.engine.rows import Floats, Rows
+from separatrix.engine.weights import Weights
+from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
+
+
+class Shortfall(NamedTuple):
+    """v, and (R‖v‖ + √T‖h(v)‖)²."""
+
+    v: Floats
+    bound: float
+
+
+class _Objective:
+    def __init__(self, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, bias: bool) -> None:
+        self.X, self.sparse, self.bias = rows.source, rows.sparse, bias
+        self.codes, self.K, self.d = codes, n_classes if n_classes > 2 else 1, rows.d
+        self.sign = np.where(codes == 1, 1.0, -1.0)
+        self.radius, self.weight, self.each = radius, sqrt(passes), np.arange(rows.n)
+        if self.sparse:
+            self.X = self.X.astype(np.float64, copy=False)
+        squares = self.X.multiply(self.X).mean(axis=0) if self.sparse else np.mean(np.square(self.X, dtype=float), axis=0)
+        spread = np.sqrt(np.asarray(squares, dtype=float).reshape(-1))
+        spread[spread == 0.0] = 1.0
+        self.scale = np.tile(1.0 / (np.append(spread, 1.0) if bias else spread), (self.K, 1))
+
+    def unscaled(self, z: Floats) -> Floats:
+        v: Floats = z.reshape(self.K, -1) * self.scale
+        return v
+
+    def shortfalls(self, v: Floats) -> tuple[Floats, Any]:
+        """Return h, and for K classes the rival of each example."""
+        scores = self.X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
+        if self.K == 1:
+            return np.maximum(0.0, 1.0 - self.sign * scores[:, 0]), None
+        true = scores[self.each, self.codes]
+        scores[self.each, self.codes] = -np.inf
+        rivals = np.argmax(scores, axis=1)
+        return np.maximum(0.0, 1.0 - true + scores[self.each, rivals]), rivals
+
+    def value(self, v: Floats) -> float:
+        h, _ = self.shortfalls(v)
+        return self.radius * float(np.linalg.norm(v)) + self.weight * float(np.linalg.norm(h))
+
+    def smoothed(self, z: Floats, corner: float) -> tuple[float, Floats]:
+        """Return the objective and its gradient with √(‖·‖² + corner²) for the norms."""
+        v = self.unscaled(z)
+        h, rivals = self.shortfalls(v)
+        length, lack = sqrt(float(np.sum(v * v)) + corner**2), sqrt(float(h @ h) + corner**2)
+        if self.K == 1:
+            slope = (-self.sign * h)[:, None]
+        else:
+            slope = np.zeros((len(h), self.K))
+            slope[self.each, rivals] = h
+            slope[self.each, self.codes] -= h
+        gradient = np.asarray((self.X.T @ slope).T)
+        if self.bias:
+            gradient = np.hstack([gradient, slope.sum(axis=0)[:, None]])
+        gradient = self.radius * v / length + self.weight * gradient / lack
+        return self.radius * length + self.weight * lack, (gradient * self.scale).reshape(-1)
+
+
+def smallest_shortfall(
+    rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, *, bias: bool, separator: Separator | None = None
+) -> Shortfall:
+    """Return the best v found, with the bound that it proves; a separator with its margin is one to begin with."""
+    from scipy.optimize import minimize, minimize_scalar
+
+    objective = _Objective(rows, codes, n_classes, radius, passes, bias)
+    best = np.zeros_like(objective.scale)
+    least = objective.value(best)
+    for start in _starts(rows, codes, n_classes, radius, bias, separator):
+        scale = minimize_scalar(lambda s, v=start: objective.value(s * v), bounds=(0.0, 2.0), method="bounded").x
+        for v in (start, scale * start):
+            if (value := objective.value(v)) < least:
+                best, least = v, value
+    z = (best / objective.scale).reshape(-1)
+    for corner in (1e-2, 1e-5):
+        found = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options={"maxiter": 100})
+        z = found.x
+        v = objective.unscaled(z)
+        if (value := objective.value(v)) < least:
+            best, least = v, value
+    return Shortfall(best, least**2 * (1.0 + 1e-12))
+
+
+def _starts(
+    rows: Rows, codes: Codes, n_classes: int, radius: float, bias: bool, separator: Separator | None
+) -> Iterator[Floats]:
+    """Yield some v to begin with: the separator at its margin, and soft margins."""
+    if separator is not None:
+        yield _stacked(separator.weights, bias) / separator.gamma
+    if radius == 0.0:
+        return
+    for C in (1.0, 100.0):
+        problem = MarginProblem(rows, codes, n_classes, np.full(rows.n, C / radius**2), AUGMENTED if bias else ABSENT)
+        yield _stacked(problem.solve(1e-2, 100, 0).weights, bias)
+
+
+def _stacked(weights: Weights, bias: bool) -> Floats:
+    return np.hstack([weights.coef, weights.intercept[:, None]]) if bias else weights.coef

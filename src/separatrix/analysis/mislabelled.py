@@ -1,0 +1,149 @@
+"""Which examples are most likely mislabelled? Ranked by what the perceptron and the proof say against them (L2 9, L4 7).
+
+Three kinds of evidence, each on its own scale:
+- the **margin** that averaged perceptrons trained without the example give it: ⟨w,x⟩ of its own class less that of the best
+  other, over ‖w‖‖x‖, negative where they contradict the label;
+- the **mistakes** that learners which do train on it keep making on it, pass after pass;
+- the **witness** weight: how much of the exact contradictions Σλa = 0 rests on it, where the data are inseparable.
+The margin tells flipped labels best and counts most (`benchmarks/certificates.py`); the others order what it leaves equal.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.analysis.fewest import Contradictions
+from separatrix.engine.labels import Codes, encode
+from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.estimators.linear import AveragedPerceptron, Perceptron
+from separatrix.proofs.certificate import read_examples
+from separatrix.proofs.pairs import Pairs
+
+_FOLDS, _REPEATS, _PASSES = 10, 2, 10
+_WITNESS_CELLS = 2_000_000
+_WITNESS_SECONDS = 2.0
+
+
+class Suspect(NamedTuple):
+    """One example with the evidence against its label; `suggested` is the class that the others would give it."""
+
+    row: int
+    label: Any
+    suggested: Any
+    suspicion: float
+    margin: float
+    mistakes: float
+    witness: float
+
+
+class Suspects(list[Suspect]):
+    """All examples, the most suspicious first."""
+
+    @property
+    def rows(self) -> Array:
+        """The rows, the most suspicious first."""
+        return np.asarray([suspect.row for suspect in self])
+
+    def __repr__(self) -> str:
+        lines = [f"{'row':>8}  {'label':<14}{'rather':<14}{'margin':>8}{'mistakes':>10}{'witness':>9}"]
+        lines += [
+            f"{s.row:>8}  {s.label!s:<14.13}{s.suggested!s:<14.13}{s.margin:>8.3f}{s.mistakes:>10.2f}{s.witness:>9.4f}"
+            for s in self[:10]
+        ]
+        return "\n".join([f"{len(self):,} examples, the most suspicious first", *lines])
+
+
+def suspects(X: Any, y: Any, *, random_state: int = 0) -> Suspects:
+    """Rank the examples by how likely their label is wrong, with the evidence.
+
+    Examples
+    --------
+    >>> from separatrix import suspects
+    >>> X = [[i] for i in range(-20, 0)] + [[i] for i in range(1, 21)]
+    >>> y = ["low"] * 20 + ["high"] * 20
+    >>> y[3] = "high"
+    >>> ranked = suspects(X, y)
+    >>> ranked[0].row, ranked[0].label, ranked[0].suggested
+    (3, 'high', 'low')
+    """
+    rows, labels, _ = read_examples(X, y)
+    classes, codes = encode(labels)
+    if len(classes) < 2:
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+    margin, suggested = _held_out_margins(rows, codes, len(classes), random_state)
+    mistakes = _repeated_mistakes(rows, codes, random_state)
+    witness = _witness_weight(rows, codes, len(classes))
+    suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
+    ranked = np.argsort(-suspicion, kind="stable")
+    return Suspects(
+        Suspect(
+            int(i),
+            classes[codes[i]].item() if isinstance(classes[codes[i]], np.generic) else classes[codes[i]],
+            classes[suggested[i]].item() if isinstance(classes[suggested[i]], np.generic) else classes[suggested[i]],
+            float(suspicion[i]),
+            float(margin[i]),
+            float(mistakes[i]),
+            float(witness[i]),
+        )
+        for i in ranked
+    )
+
+
+def _standard(values: Floats) -> Floats:
+    spread = values.std()
+    return np.asarray((values - values.mean()) / spread if spread else np.zeros(len(values)))
+
+
+def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tuple[Floats, Array]:
+    """Return the mean normalised lead of each example's class under learners that did not see it, and the best class."""
+    rng = np.random.default_rng(seed)
+    norms = np.sqrt(rows.squared_norms() + 1.0)
+    total = np.zeros((rows.n, n_classes))
+    counted = np.zeros(rows.n)
+    for repeat in range(_REPEATS):
+        fold = rng.permutation(rows.n) % min(_FOLDS, rows.n)
+        for k in range(min(_FOLDS, rows.n)):
+            held, seen = fold == k, fold != k
+            if len(np.unique(codes[seen])) < n_classes:
+                continue
+            model = AveragedPerceptron(max_iter=_PASSES, random_state=seed + repeat)
+            model.fit(rows.source, codes, sample_weight=seen.astype(float))
+            which = np.flatnonzero(held)
+            scores = rows.scores(model.coef_, model.intercept_, which)
+            scores = np.hstack([-scores, scores]) if n_classes == 2 else scores
+            size = np.sqrt(np.sum(model.coef_**2) + np.sum(model.intercept_**2)) or 1.0
+            total[which] += scores / size / norms[which, None]
+            counted[which] += 1
+    scores = total / np.maximum(counted, 1)[:, None]
+    every = np.arange(rows.n)
+    own = scores[every, codes]
+    scores[every, codes] = -np.inf
+    rival = np.argmax(scores, axis=1)
+    lead = own - scores[every, rival]
+    return lead, np.where(lead < 0, rival, codes)
+
+
+def _repeated_mistakes(rows: Rows, codes: Codes, seed: int) -> Floats:
+    """Return the share of its presentations at which each example was a mistake."""
+    counts, shown = np.zeros(rows.n), 0
+    for repeat in range(_REPEATS):
+        model = Perceptron(max_iter=_PASSES, random_state=seed + repeat).fit(rows.source, codes)
+        counts += np.bincount(model.ledger_.example, minlength=rows.n)
+        shown += model.n_iter_
+    return counts / shown
+
+
+def _witness_weight(rows: Rows, codes: Codes, n_classes: int) -> Floats:
+    """Return how much weight disjoint exact witnesses put on each example; zeros where the data are too large to ask."""
+    weight = np.zeros(rows.n)
+    pairs = Pairs(rows, codes, n_classes, True)
+    if pairs.count * pairs.dim > _WITNESS_CELLS:
+        return weight
+    search = Contradictions(pairs, "mistake", time.monotonic() + _WITNESS_SECONDS)
+    for witness in search.disjoint():
+        for row, share in zip(witness.rows, witness.weights, strict=True):
+            weight[row] += float(share)
+    return weight

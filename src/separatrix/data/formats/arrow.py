@@ -1,0 +1,129 @@
+"""Parquet and Arrow (Feather, IPC file or stream): columns with declared types, in batches of bounded size.
+
+Dictionaries are spelled out, decimals become float64, NaN is a missing value. Lists, structs and raw bytes are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from separatrix.data import column_types as columns
+from separatrix.data.batches import Options, TableBatch
+from separatrix.data.errors import DataError, Origin
+from separatrix.data.streams import Stream
+
+
+class ArrowReader:
+    """Reads Parquet or Arrow; the first file declares the columns, the others must have the same."""
+
+    kind = "columns"
+
+    def __init__(self, stream: Stream, options: Options, form: str) -> None:
+        self.options = options
+        self.form = form
+        self.file = stream.name
+        declared = self._declared(stream)
+        self.schema = pa.schema([(field.name, _plain(field, stream.name)) for field in declared])
+        if len(set(self.schema.names)) < len(self.schema.names):
+            raise DataError(f"{stream.name}: two columns have the same name")
+        for name, kind in options.types.items():
+            place = self.schema.get_field_index(name)
+            if place < 0 or kind not in columns.TYPES:
+                raise DataError(
+                    f"{stream.name}: types[{name!r}] = {kind!r} is no column with one of {', '.join(columns.TYPES)}"
+                )
+            self.schema = self.schema.set(place, pa.field(name, columns.TYPES[kind]))
+        self.label = columns.label_name(self.schema.names, options.label, None, stream.name)
+
+    def batches(self, stream: Stream) -> Iterator[TableBatch]:
+        """Yield the rows of a stream."""
+        first = 1
+        for batch in self._read(stream):
+            if batch.num_rows:
+                yield TableBatch(self._fitted(batch, stream.name, first), Origin(stream.name, first, "row"))
+                first += batch.num_rows
+
+    def _fitted(self, batch: Any, name: str, first: int) -> Any:
+        if batch.schema.names != self.schema.names:
+            theirs, ours = (", ".join(schema.names[:6]) for schema in (batch.schema, self.schema))
+            raise DataError(f"{name}: the columns {theirs} are not those of {self.file}: {ours}")
+        made = []
+        for column, field in zip(batch.columns, self.schema, strict=True):
+            try:
+                fitted = column if column.type == field.type else pc.cast(column, field.type)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+                raise DataError(
+                    f"{name}, column {field.name}: {column.type} cannot be read as {field.type}: {problem}"
+                ) from None
+            if pa.types.is_floating(field.type):
+                fitted, infinite = columns.without_nan(fitted)
+                if len(infinite):
+                    raise DataError(
+                        f"{name}, row {first + infinite[0]}, column {field.name}: infinity is not a finite number"
+                    )
+            made.append(fitted)
+        return pa.RecordBatch.from_arrays(made, schema=self.schema)
+
+    def _declared(self, stream: Stream) -> Any:
+        """Return the file's schema; of a pipe, which cannot be opened twice, the bytes are kept."""
+        try:
+            if self.form == "parquet":
+                import pyarrow.parquet as parquet
+
+                return parquet.ParquetFile(stream.seekable()).schema_arrow
+            return self._opened(stream).schema
+        except (pa.ArrowException, OSError) as problem:
+            raise self._unreadable(stream, problem) from None
+
+    def _unreadable(self, stream: Stream, problem: Exception) -> DataError:
+        what = " ".join(str(problem).split())[:120]
+        return DataError(f"{stream.name}: this cannot be read as {self.form} ({what}); is the file complete?")
+
+    def _opened(self, stream: Stream) -> Any:
+        file = stream.seekable()
+        if file.read(6) == b"ARROW1":
+            return pa.ipc.open_file(file)
+        file.seek(0)
+        return pa.ipc.open_stream(file)
+
+    def _read(self, stream: Stream) -> Iterator[Any]:
+        try:
+            if self.form == "parquet":
+                yield from self._read_parquet(stream)
+                return
+            opened = self._opened(stream)
+            count = getattr(opened, "num_record_batches", None)
+            whole = iter(opened) if count is None else (opened.get_batch(i) for i in range(count))
+            for batch in whole:
+                rows = _rows(batch.nbytes, batch.num_rows, self.options)
+                yield from (batch.slice(begin, rows) for begin in range(0, batch.num_rows, rows))
+        except (pa.ArrowException, OSError) as problem:
+            raise self._unreadable(stream, problem) from None
+
+    def _read_parquet(self, stream: Stream) -> Iterator[Any]:
+        import pyarrow.parquet as parquet
+
+        file = parquet.ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
+        size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
+        yield from file.iter_batches(_rows(size, file.metadata.num_rows, self.options), use_threads=self.options.threads > 1)
+
+
+def _rows(size: int, rows: int, options: Options) -> int:
+    """Return how many rows a batch may have, when `rows` take `size` bytes."""
+    return max(1, min(options.batch_rows, options.batch_bytes * max(1, rows) // max(1, size)))
+
+
+def _plain(field: Any, name: str) -> Any:
+    """Return the type in which a column is given."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
+        return pa.string()
+    if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
+        return pa.float64()
+    if pa.types.is_nested(kind) or not (pa.types.is_primitive(kind) or pa.types.is_boolean(kind)):
+        raise DataError(f"{name}, column {field.name}: {kind} is not read; only numbers, text, booleans and dates are")
+    return kind

@@ -1,0 +1,267 @@
+"""Tables of text (CSV, TSV and their kin), a block at a time: a kernel finds the records, pyarrow reads their fields.
+
+A column is of numbers (float64), whole numbers (int64: labels, or any column where the whole file is looked at first) or
+text, as the first megabyte shows. Line ends inside quotes are read, and cost nothing where there are no quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from separatrix.data import column_types as columns
+from separatrix.data import dialect
+from separatrix.data.batches import Options, TableBatch
+from separatrix.data.column_types import TEXT, TYPES, WHOLE
+from separatrix.data.dialect import BLANKS, Records
+from separatrix.data.errors import DataError, Origin, shown
+from separatrix.data.streams import MARK, Block, Stream, blocks, in_order, last_line_end
+
+
+@dataclass
+class _Table:
+    """The rows of a block, the lines before each, and what is wrong with others: (lines before, what)."""
+
+    table: Any
+    lines: NDArray[np.int32]
+    n_lines: int
+    faults: list[tuple[int, str]] = field(default_factory=list)
+
+
+class DelimitedReader:
+    """Reads delimited text; the first file tells how it is written, the others must be written alike."""
+
+    kind = "columns"
+
+    def __init__(self, stream: Stream, options: Options) -> None:
+        self.options = options
+        self.file = stream.name
+        head = stream.peek()
+        self.dialect = dialect.sniff(head, stream.name, options)
+        self.names = list(self.dialect.names)
+        where = f"{stream.name}, line {self.dialect.line}"
+        try:
+            self.label = columns.label_name(self.names, options.label, self.dialect.label, where)
+        except DataError as problem:
+            raise DataError(f"{problem}{self._alone()}") from None
+        unknown = sorted(set(options.types) - set(self.names))
+        if unknown:
+            raise DataError(f"{where}: there is no column {unknown[0]!r}, for which a type is given")
+        self.kinds: dict[str, str] = {}
+        if not options.settle:
+            text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
+            for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
+                self._widen(block)
+            self.settled()
+
+    def _alone(self) -> str:
+        """Return, of a table of one column, what may be the reason for that."""
+        if len(self.names) > 1:
+            return ""
+        given = self.options.delimiter
+        wrong = "none of tab, semicolon, bar, comma and blanks" if given is None else f"not {given!r}"
+        return f"; all is one column: the delimiter is {wrong}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return pa.schema([(name, TYPES[self.kinds[name]]) for name in self.names])
+
+    def settle(self, stream: Stream) -> None:
+        """Widen the columns' types to what this file holds."""
+        lead = self._lead(stream)
+        for block in _after(lead, blocks(stream, self.options.batch_bytes, self._cut)):
+            self._widen(block)
+
+    def _widen(self, block: Block) -> None:
+        text, found = self._records(block)
+        good = found.fields == len(self.names)
+        table, _ = self._texts(_kept(text, found, good))
+        for name, column in zip(self.names, table, strict=True):
+            exact = self.options.settle or name == self.label
+            self.kinds[name] = columns.wider(self.kinds.get(name), columns.kind_of(column, 1.0 if exact else columns.MOSTLY))
+            if self.options.settle and columns.inexact(column):
+                raise DataError(
+                    f"{self.file}, column {name}: whole numbers that long cannot be held exactly; scale them down"
+                )
+
+    def settled(self) -> None:
+        """Fix the types: as asked for, as declared, or as found; numbers are whole only where that is certain."""
+        for name in self.names:
+            found = self.options.types.get(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
+            if found not in TYPES:
+                raise DataError(f"types[{name!r}] is {found!r}, not one of {', '.join(TYPES)}")
+            if name == self.label and found != WHOLE and name not in self.options.types:
+                found = TEXT
+            elif found == WHOLE and not (self.options.settle or name == self.label or name in self.options.types):
+                found = columns.NUMBER
+            self.kinds[name] = found
+
+    def _lead(self, stream: Stream) -> int:
+        """Return how many lines come before the first row of a file, which must be written as the first one is."""
+        own = self.dialect
+        if stream.name == self.file:
+            return own.lead
+        fixed = replace(
+            self.options, delimiter=own.delimiter, quote=own.quote or "", header="auto" if own.kinds else own.titled
+        )
+        other = dialect.sniff(stream.peek(), stream.name, fixed)
+        if other.names != own.names:
+            theirs, ours = (", ".join(names[:6]) + (" …" if len(names) > 6 else "") for names in (other.names, own.names))
+            raise DataError(f"{stream.name}, line {other.line}: the columns {theirs} are not those of {self.file}: {ours}")
+        return other.lead
+
+    def batches(self, stream: Stream) -> Iterator[TableBatch]:
+        """Yield the rows of a stream."""
+        lead = self._lead(stream)
+        skips, before = self.options.skips, lead + 1
+        given = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
+        for found in in_order(self._work, given, self.options.threads):
+            for line, what in found.faults:
+                skips.report(f"{stream.name}, line {before + line}{what}")
+            if found.table is not None and found.table.num_rows:
+                yield TableBatch(found.table, Origin.of(stream.name, found.lines.astype(np.int64) + before))
+            before += found.n_lines
+
+    def _cut(self, block: Block) -> int:
+        quote, delimiter = self.dialect.quote, self.dialect.delimiter
+        if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
+            return last_line_end(block)
+        return dialect.split(block.text, block.end, delimiter, quote).end
+
+    def _records(self, block: Block) -> tuple[NDArray[np.uint8], Records]:
+        text, end = block
+        if self.dialect.delimiter == BLANKS:
+            text = np.frombuffer(dialect.squeezed(text[:end]), np.uint8)
+            end = len(text)
+        return text, dialect.split(text, end, self.dialect.delimiter, self.dialect.quote)
+
+    def _work(self, block: Block) -> _Table:
+        text, found = self._records(block)
+        good = found.fields == len(self.names)
+        faults = []
+        for k in np.flatnonzero(~good & (found.fields != 0)):
+            what = f": {found.fields[k]} columns where line {self.dialect.line} has {len(self.names)}"
+            if found.fields[k] < 0:
+                what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
+            faults.append((int(found.lines[k]), what))
+        if found.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
+            faults.append((found.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
+        lines = found.lines[good]
+        try:
+            made, wrong = self._typed(_kept(text, found, good), len(lines))
+        except pa.ArrowInvalid as problem:
+            what = " ".join(str(problem).split())[:120]
+            return _Table(
+                None, lines, found.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
+            )
+        faults += [(int(lines[i]), what) for i, what in wrong.items()]
+        if wrong:
+            kept = np.ones(len(lines), np.bool_)
+            kept[list(wrong)] = False
+            made, lines = made.filter(pa.array(kept)), lines[kept]
+        faults.sort(key=lambda fault: fault[0])
+        return _Table(made, lines, found.n_lines, faults)
+
+    def _typed(self, text: Any, n: int) -> tuple[Any, dict[int, str]]:
+        """Return the columns of some records, and what is wrong with rows of them."""
+        if n == 0:
+            return None, {}
+        try:
+            made = self._parsed(text, {name: TYPES[self.kinds[name]] for name in self.names})
+            if self.dialect.spaced:
+                texts = {
+                    name: columns.trimmed(made[name], self.options.missing)
+                    for name in self.names
+                    if self.kinds[name] == TEXT
+                }
+                made = pa.RecordBatch.from_pydict({name: texts.get(name, made[name]) for name in self.names})
+            if all(self._is_finite(made[name]) for name in self.names):
+                return made, {}
+        except pa.ArrowInvalid:
+            pass
+        return self._careful(text)
+
+    @staticmethod
+    def _is_finite(column: Any) -> bool:
+        return column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False
+
+    def _careful(self, text: Any) -> tuple[Any, dict[int, str]]:
+        """Read strings first, so that what is no number can be named."""
+        table, wrong = self._texts(text)
+        made = {}
+        for j, (name, column) in enumerate(zip(self.names, table, strict=True)):
+            place = f", column {j + 1}" + (f" ({name})" if self.dialect.titled else "")
+            kind = self.kinds[name]
+            if kind == TEXT:
+                made[name] = column
+                continue
+            made[name], bad = columns.numbers(column, kind)
+            if kind != WHOLE:
+                made[name], infinite = columns.without_nan(made[name])
+                bad = np.append(bad, infinite)
+            for i in bad.tolist():
+                what = "a whole number, as the labels before it are" if kind == WHOLE else "a finite number"
+                advice = f"mend it, or read the column as text with types={{{name!r}: 'text'}}"
+                wrong.setdefault(i, f"{place}: {shown(column[i].as_py())} is not {what}; {advice}")
+        return pa.RecordBatch.from_pydict(made), wrong
+
+    def _texts(self, text: Any) -> tuple[list[Any], dict[int, str]]:
+        """Return the columns as strings, trimmed unless they are text as it stands, and the rows that are not UTF-8."""
+        made, wrong = [], {}
+        raw = self._parsed(text, dict.fromkeys(self.names, pa.binary())) if len(text) else None
+        for j, name in enumerate(self.names):
+            column, bad = columns.decoded(pa.array([], pa.binary()) if raw is None else raw[name])
+            for i in bad:
+                wrong[i] = (
+                    f", column {j + 1}: the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+                )
+            if self.dialect.spaced or self.kinds.get(name) != TEXT:
+                column = columns.trimmed(column, self.options.missing)
+            made.append(column)
+        return made, wrong
+
+    def _parsed(self, text: Any, types: dict[str, Any]) -> Any:
+        missing = list(self.options.missing)
+        if self.dialect.spaced:
+            missing += [f" {marker}" for marker in missing]
+        delimiter = "\t" if self.dialect.delimiter == BLANKS else self.dialect.delimiter
+        table = arrow_csv.read_csv(
+            pa.BufferReader(pa.py_buffer(text)),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self.names),
+            arrow_csv.ParseOptions(delimiter=delimiter, quote_char=self.dialect.quote or False, newlines_in_values=False),
+            arrow_csv.ConvertOptions(
+                column_types=types, null_values=missing, strings_can_be_null=True, quoted_strings_can_be_null=False
+            ),
+        )
+        return table.combine_chunks().to_batches()[0]
+
+
+def _kept(text: NDArray[np.uint8], found: Records, good: NDArray[np.bool_]) -> Any:
+    """Return the bytes of the good records."""
+    if good.all():
+        return text[: found.end]
+    bounds = np.append(found.starts, found.end)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(np.int8)))
+    return b"".join(text[bounds[a] : bounds[b]].tobytes() for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+
+def _after(lead: int, given: Iterable[Block]) -> Iterator[Block]:
+    """Leave out the first lines."""
+    for text, end in given:
+        begin = 0
+        if lead:
+            newline = text[:end] == ord("\n")
+            lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
+            ends = np.flatnonzero(newline | lone_return)
+            begin = int(ends[min(lead, len(ends)) - 1]) + 1
+            lead -= min(lead, len(ends))
+        if begin < end:
+            yield Block(text[begin:], end - begin)

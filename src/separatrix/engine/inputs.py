@@ -1,0 +1,116 @@
+"""What a learner is given: X, y, weights, declared classes, held-out examples; each checked, with a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from separatrix.engine.labels import Codes, encode, labels_of, plain, with_newcomer
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
+from separatrix.engine.rules import tie_code
+from separatrix.engine.run import Run
+
+
+class HeldOut(NamedTuple):
+    """Examples kept out of training: some rows (none named: all) and their classes."""
+
+    rows: Rows
+    which: Ints
+    codes: Codes
+
+    def examples(self) -> Rows:
+        """Return the rows themselves."""
+        return self.rows.take(self.which) if self.which.size else self.rows
+
+
+class NoneHeldOutError(ValueError):
+    """A fraction of so few examples that it is none of them."""
+
+
+def example_weight(sample_weight: Any, n: int) -> Floats:
+    """Return the weight of each of n examples, or an empty array where all are 1; raise for what cannot be a weight."""
+    if sample_weight is None:
+        return NO_WEIGHT
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}, but there are {n} examples: it must be ({n},)")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0.0)))
+    if wrong.size:
+        raise ValueError(
+            f"sample_weight[{wrong[0]}] is {weight[wrong[0]]}: a weight must be finite, and negative values have no meaning"
+        )
+    return weight
+
+
+def declared_classes(classes: Any) -> Array:
+    """Return the classes given to `partial_fit`, sorted."""
+    given = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)
+    if given.ndim != 1 or not given.size:
+        raise ValueError(f"classes must be a list of one label or more, got {classes!r}")
+    return encode(plain(given))[0]
+
+
+@contextmanager
+def schema_kept(estimator: Any) -> Iterator[None]:
+    """Put the features' names and number back when a fit fails: the earlier fit stays usable."""
+    names = ("n_features_in_", "feature_names_in_", "classes_")
+    before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        for name in names:
+            estimator.__dict__.pop(name, None)
+        estimator.__dict__.update(before)
+        raise
+
+
+def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
+    """Return X as the kernels read it, its width and names checked against those of the fit."""
+    try:
+        read = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        if read.dtype == object:  # as a table of categories arrives
+            read = read.astype(np.float64)
+    except ValueError:
+        name_text_column(X)
+        raise
+    return Rows(read)
+
+
+def read_examples(estimator: Any, X: Any, y: Any) -> tuple[Rows, Array, Array, Codes]:
+    """Return what a fit begins with: X as rows, the labels, the sorted classes, and the code of each label."""
+    labels = labels_of(X, y, type(estimator).__name__)
+    rows = read_rows(estimator, X, reset=True)
+    classes, codes = encode(labels)
+    if len(classes) < 2:
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+    return rows, labels, classes, codes
+
+
+def names_of(estimator: Any) -> list[str] | None:
+    """Return the names of the features that the fit was given, or None where it was given none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def name_text_column(X: Any) -> None:
+    """Raise for the first column of a data frame that holds text; a message without its name helps nobody."""
+    for name in getattr(X, "columns", ()) if not hasattr(X, "num_rows") else ():
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            shown = np.asarray(X[name])[0]
+            raise ValueError(f"column {name!r} holds {shown!r}, which is no number: encode or drop it first") from None
+
+
+def check_newcomers(run: Run, labels: list[Any]) -> None:
+    """Raise before anything is learned if the run could not take these classes one after the other."""
+    classes = run.classes
+    for label in labels:
+        classes, _ = with_newcomer(classes, label)
+    tie_code(run.tie, len(classes), run.multi_class)

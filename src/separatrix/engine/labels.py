@@ -1,0 +1,107 @@
+"""Labels as the kernels read them: the sorted classes, and each label's place among them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from separatrix.engine.rows import Array
+
+Codes = NDArray[np.int32]
+
+_SAMPLE = 1000
+
+
+def plain(y: Any) -> Array:
+    """Return labels as a flat array of a type that sorts and compares (not NumPy's strings of variable width)."""
+    flat: Array = column_or_1d(np.asarray(y), warn=True)
+    return np.array(flat.tolist()) if flat.dtype.kind == "T" else flat
+
+
+def labels_of(X: Any, y: Any, who: str) -> Array:
+    """Return the labels y of X, or raise for what cannot be the label of an example."""
+    if y is None:
+        raise ValueError(f"{who} requires y to be passed, but the target y is None")
+    labels = plain(y)
+    check_consistent_length(X, labels)
+    check_kinds(labels)
+    if labels.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+    return labels
+
+
+def check_kinds(y: Array) -> None:
+    """Raise where strings and other labels are mixed: they have no common order."""
+    if y.dtype == object:
+        kinds = sorted({"str" if isinstance(label, str) else type(label).__name__ for label in y})
+        if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+            raise ValueError(f"y mixes labels of different kinds: {', '.join(kinds)}")
+
+
+def encode(y: Array) -> tuple[Array, Codes]:
+    """Return the sorted classes of y and the code of each label."""
+    check_kinds(y)
+    classes = np.unique(y[:_SAMPLE])
+    codes = _look_up(classes, y)
+    if codes is None:
+        classes = np.unique(y)
+        codes = _look_up(classes, y)
+    assert codes is not None
+    return classes, codes
+
+
+def encode_as(classes: Array, y: Array) -> Codes:
+    """Return the code of each label among known classes; raise for one that is not there."""
+    check_kinds(y)
+    codes = _look_up(classes, y) if _comparable(classes, y) else None
+    if codes is None:
+        strangers = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+        raise ValueError(f"y contains labels that are not among the classes: {strangers[:5]}")
+    return codes
+
+
+def _comparable(classes: Array, y: Array) -> bool:
+    if object in (classes.dtype, y.dtype):
+        return not y.size or isinstance(classes[0], str) == isinstance(y[0], str)
+    return (classes.dtype.kind in "US") == (y.dtype.kind in "US")
+
+
+def _look_up(classes: Array, y: Array) -> Codes | None:
+    if len(classes) == 2:
+        second = y == classes[1]
+        return second.astype(np.int32) if np.all(second | (y == classes[0])) else None
+    codes = np.searchsorted(classes, y)
+    codes[codes == len(classes)] = 0
+    if not np.array_equal(classes[codes], y):
+        return None
+    return codes.astype(np.int32)
+
+
+def newcomers(classes: Array, y: Array) -> list[tuple[int, Any]]:
+    """Return (row, label) at the first sight of each label of y that is not among the classes, in order of rows."""
+    check_kinds(y)
+    labels, rows = np.unique(y, return_index=True)
+    if _comparable(classes, labels):
+        places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        strange = classes[places] != labels
+        labels, rows = labels[strange], rows[strange]
+    order = np.argsort(rows)
+    return [(int(rows[k]), labels[k]) for k in order]
+
+
+def with_newcomer(classes: Array, label: Any) -> tuple[Array, int]:
+    """Return the classes with `label` at its sorted place, and that place."""
+    added = np.asarray([label], dtype=object if classes.dtype == object else None)
+    shown = label.item() if isinstance(label, np.generic) else label
+    if not _comparable(classes, added):
+        raise ValueError(f"label {shown!r} cannot be sorted among the classes {classes.tolist()[:5]}")
+    grown = np.concatenate([classes, added])
+    exact = np.array_equal(grown[:-1].astype(classes.dtype), classes) and grown[-1:].astype(added.dtype)[0] == label
+    grown = np.sort(grown)
+    if not exact or not np.all(grown[:-1] < grown[1:]):
+        raise ValueError(f"label {shown!r} cannot be told apart from the classes {classes.tolist()[:5]} in one type")
+    return grown, int(np.searchsorted(grown, label))

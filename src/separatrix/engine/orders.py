@@ -1,0 +1,64 @@
+"""In which order a pass presents the examples (L1 5 "pick a pair", L2 4, L5 3 "a random one").
+
+Each order is a function of (n, seed, pass) alone, so that a pass can be run again, anywhere, and comes out the same.
+
+`shuffle` is made for the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order.
+It cuts the rows into short runs at a random offset, puts the runs into a random order, and visits windows of sixteen runs,
+their rows in one random pattern a pass. While one window is visited from the cache, the next one is fetched run by run.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from separatrix.engine.rows import NO_ORDER, Ints, Rows, frozen
+from separatrix.kernels.learning import passes
+
+ORDERS = ("shuffle", "permutation", "cyclic", "random")
+RUN_BYTES = 1 << 13
+FEWEST_RUNS = 1 << 14
+STREAMS = 16
+FETCH_AHEAD = 32
+
+
+class Visits(NamedTuple):
+    """Visits begin…end of an order (an empty one: the rows begin…end themselves), with a row to prefetch at each."""
+
+    order: Ints
+    begin: int
+    end: int
+    soon: Ints = NO_ORDER
+
+
+def run_length(n: int, row_bytes: int) -> int:
+    """Return how many neighbouring rows make a run of the shuffle."""
+    return max(1, min(RUN_BYTES // row_bytes, n // FEWEST_RUNS))
+
+
+def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
+    """Yield the visits of pass `number`, from 0, block by block."""
+    n, block = rows.n, rows.block
+    if order == "cyclic":
+        whole = NO_ORDER
+    else:
+        rng = np.random.default_rng([seed, number])
+        run = run_length(n, rows.row_bytes)
+        if order == "shuffle" and run > 1:
+            yield from _shuffled(n, block, rng, run)
+            return
+        whole = frozen(rng.integers(n, size=n) if order == "random" else rng.permutation(n))
+    for begin in range(0, n, block):
+        yield Visits(whole, begin, min(begin + block, n), whole[FETCH_AHEAD:])
+
+
+def _shuffled(n: int, block: int, rng: np.random.Generator, run: int) -> Iterator[Visits]:
+    starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
+    stream, place = np.divmod(rng.permutation(run * STREAMS), run)
+    windows = -(-len(starts) // STREAMS)
+    at_once = max(1, block // len(stream))
+    order, soon = np.empty((2, at_once * len(stream)), np.int64)
+    for begin in range(0, windows, at_once):
+        end = min(begin + at_once, windows)
+        m = int(passes.scatter(starts, stream, place, run, STREAMS, n, begin, end, order, soon))
+        yield Visits(frozen(order[:m]), 0, m, frozen(soon[:m]))

@@ -1,0 +1,149 @@
+"""Weight vectors: one for two classes, one per class for K, in the shapes people and kernels want."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.engine.rows import Array, Floats, writable
+
+
+class Weights(NamedTuple):
+    """Weights and biases, in the shapes of `coef_` and `intercept_`."""
+
+    coef: Floats
+    intercept: Floats
+
+
+def n_outputs(n_classes: int) -> int:
+    """Return how many weight vectors so many classes need."""
+    return 1 if n_classes <= 2 else n_classes
+
+
+class Flat:
+    """Weights as the kernels hold them: output after output for dense rows, feature after feature for CSR.
+
+    With `spread`, Σ of the rules that keep one lies beside them: "diagonal" (in the order of the weights) or "full" (a
+    matrix for each output, the bias its last row).
+    """
+
+    def __init__(self, K: int, d: int, sparse: bool, start: Weights | None = None, *, spread: str = "") -> None:
+        self.K, self.d, self.sparse, self.spread = K, d, sparse, spread
+        self.W = np.zeros(K * d)
+        self.b = np.zeros(K)
+        self.V, self.vb, self.g = np.empty(0), np.empty(0), np.empty(0)
+        if start is not None:
+            self.load(start)
+        if spread:
+            self.load_spread([np.ones((K, d)) if spread == "diagonal" else np.tile(np.eye(d + 1), (K, 1, 1)), np.ones(K)])
+
+    @property
+    def sigma(self) -> tuple[Floats, Floats, Floats] | None:
+        """Σ as the kernels correct it, its part for the biases, and room for one Σx̃; None where the rule keeps none."""
+        return (self.V, self.vb, self.g) if self.spread else None
+
+    @property
+    def arrays(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats, Floats] | None]:
+        """What the kernels correct in place."""
+        return (self.W, self.b), self.sigma
+
+    def load(self, weights: Weights) -> None:
+        """Take over other weights."""
+        coef, self.b = weights.coef, weights.intercept.astype(np.float64)
+        self.K = len(coef)
+        self.W = self._laid(coef)
+
+    def load_spread(self, spread: list[Array]) -> None:
+        """Take over another Σ."""
+        V, self.vb = spread[0], spread[1].astype(np.float64)
+        self.V = self._laid(V) if self.spread == "diagonal" else np.array(V, dtype=np.float64, order="C").reshape(-1)
+        self.g = np.empty(self.d + 1)
+
+    def _laid(self, array: Array) -> Floats:
+        return np.array(array.T if self.sparse else array, dtype=np.float64, order="C").reshape(-1)
+
+    def weights(self) -> Weights:
+        """Return a copy in the shapes of `coef_` and `intercept_`."""
+        return Weights(self._shaped(self.W), self.b.copy())
+
+    def spreads(self) -> list[Array]:
+        """Return a copy of Σ: variances in the shapes of `coef_` and `intercept_`, or a matrix for each output."""
+        if not self.spread:
+            return []
+        if self.spread == "full":
+            return [self.V.copy().reshape(self.K, self.d + 1, self.d + 1), self.vb.copy()]
+        return [self._shaped(self.V), self.vb.copy()]
+
+    def check_spread(self) -> None:
+        """Raise where whole matrices Σ no longer have variances on their diagonals."""
+        if self.spread != "full":
+            return
+        if np.any(np.diagonal(self.V.reshape(self.K, self.d + 1, self.d + 1), axis1=1, axis2=2) <= 0.0):
+            raise ValueError(
+                "the rule 'arow-full' has lost its matrix to rounding: the features span too many powers of ten; "
+                "scale them, or use the rule 'arow'"
+            )
+
+    def _shaped(self, array: Floats) -> Floats:
+        copy = array.copy()
+        return copy.reshape(self.d, self.K).T if self.sparse else copy.reshape(self.K, self.d)
+
+    def lay(self, sparse: bool) -> None:
+        """Lay the weights out for rows of the other kind."""
+        if sparse != self.sparse:
+            weights, spread = self.weights(), self.spreads()
+            self.sparse = sparse
+            self.load(weights)
+            if spread:
+                self.load_spread(spread)
+
+    def resize(self, d: int) -> None:
+        """Make room for d features, or leave out all but the first d: new weights are 0, new variances 1."""
+        (coef, b), spread = self.weights(), self.spreads()
+        held, self.d = min(d, self.d), d
+        grown = np.zeros((self.K, d))
+        grown[:, :held] = coef[:, :held]
+        self.load(Weights(grown, b))
+        if self.spread == "diagonal":
+            V = np.ones((self.K, d))
+            V[:, :held] = spread[0][:, :held]
+            self.load_spread([V, spread[1]])
+        elif self.spread:
+            V = np.tile(np.eye(d + 1), (self.K, 1, 1))
+            old = spread[0]
+            V[:, :held, :held] = old[:, :held, :held]
+            V[:, -1, :held], V[:, :held, -1], V[:, -1, -1] = old[:, -1, :held], old[:, :held, -1], old[:, -1, -1]
+            self.load_spread([V, spread[1]])
+
+    def add_class(self, n_classes: int, place: int) -> None:
+        """Make room for one more class at `place`: zero weights, and variances of 1."""
+        spread = self.spreads()
+        self.load(Weights(*(with_class(w, n_classes, place) for w in self.weights())))
+        if spread and n_classes > 1:
+            fresh = [np.ones(self.d) if self.spread == "diagonal" else np.eye(self.d + 1), 1.0]
+            pairs = [(np.repeat(V, 2, axis=0) if n_classes == 2 else V, one) for V, one in zip(spread, fresh, strict=True)]
+            self.load_spread([np.insert(V, place, one, axis=0) for V, one in pairs])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, **{name: writable(state[name]) for name in ("W", "b", "V", "vb", "g")})
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether the weights are the same, bit for bit up to the sign of zero."""
+        return isinstance(other, Flat) and np.array_equal(self.W, other.W) and np.array_equal(self.b, other.b)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def averaged(last: Weights, late: Weights, steps: int) -> Weights:
+    """Return the mean of the weights after each of `steps` steps, (T·w − u)/T, from the last w and the lazy u."""
+    return Weights(*((steps * w - u) / steps for w, u in zip(last, late, strict=True)))
+
+
+def with_class(w: Array, n_classes: int, place: int) -> Array:
+    """Return weights (or biases) with zeros for one more class at `place`; the w of two classes becomes (−w, w)."""
+    if n_classes == 1:
+        return w
+    if n_classes == 2:
+        w = np.concatenate([0.0 - w, w])  # not −w: a weight that nobody touched stays +0
+    return np.insert(w, place, 0.0, axis=0)

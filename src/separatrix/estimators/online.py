@@ -1,0 +1,106 @@
+"""Learning from a stream: the same presentations, one by one or in batches (L2 6 "ideal for online algorithms", L4 2)."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from separatrix.engine.inputs import check_newcomers, declared_classes, names_of, read_rows
+from separatrix.engine.labels import encode_as, labels_of, newcomers
+from separatrix.engine.orders import Visits
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Rows, frozen
+from separatrix.engine.run import Problem, Run
+from separatrix.estimators.linear_base import LinearLearner
+from separatrix.learners.auto_c import grid_for
+from separatrix.learners.calibration import takes_streams
+
+
+class OnlineLearner(LinearLearner):
+    """A linear learner that can go on learning from a stream."""
+
+    @takes_streams  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Present the rows of X once, in their order, and go on from what was learned before.
+
+        One row at a time or in batches of any size: the weights come out the same, bit for bit. A class that `classes` did
+        not declare is added when its first example comes and starts from zero weights. With `C="auto"` every C of a grid
+        learns from each batch, and the one with the fewest errors so far, each counted before it was learned from, is used.
+        """
+        first = not hasattr(self, "_run")
+        if first:
+            self._validate_params()
+        else:
+            self._check_unchanged(self._run)
+        if self.class_weight == "balanced":
+            raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
+        y = labels_of(X, y, type(self).__name__)
+        rows = read_rows(self, X, reset=first)
+        weight = frozen(self._weight(sample_weight, y))
+        radius_squared = rows.survey(weight, names_of(self))
+        declared = None if classes is None else declared_classes(classes)
+        runs = self._begin(rows, y[:1].copy() if declared is None else declared) if first else self._side_by_side()
+        strangers = newcomers(runs[0].classes, y)
+        if declared is not None:
+            encode_as(declared, y)
+            strangers = [(0, label) for _, label in newcomers(runs[0].classes, declared)]
+        check_newcomers(runs[0], [label for _, label in strangers])
+        try:
+            for run in runs:
+                run.radius_squared = max(run.radius_squared, radius_squared)
+                run.ledger.weighted = run.ledger.weighted or bool(np.any((weight != 0.0) & (weight != 1.0)))
+                self._go_on(run, rows, y, weight, strangers)
+        finally:
+            if len(runs) > 1:
+                self._runs = runs
+                self.C_scores_ = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs}
+            best = min(runs, key=lambda run: run.errors)
+            if self.C == "auto":
+                self.C_ = best.rule.C
+            self._publish(best, best.per_pass)
+            self.converged_ = False
+            self.cycle_ = None
+            self._tell(slope_=None)
+        return self
+
+    def to_river(self) -> Any:
+        """Return a River classifier that learns as this learner does, and goes on from what it has learned.
+
+        It has `learn_one({"free": 1, "money": 1}, "spam")` and `predict_one`, and works with all of River's evaluation.
+        Needs `separatrix[river]`.
+        """
+        from separatrix.estimators.river import classifier_of
+
+        return classifier_of(self)
+
+    def _begin(self, rows: Rows, classes: Array) -> list[Run]:
+        """Return a run, or one for each C of a grid that fits the first example."""
+        if self.C != "auto":
+            return [self._new_run(classes, rows.d, self.C)]
+        self._check_choosable()
+        return [
+            self._new_run(classes, rows.d, C) for C in grid_for(rows.take(np.arange(min(rows.n, 1))), self.fit_intercept)
+        ]
+
+    def _side_by_side(self) -> list[Run]:
+        """Return the run to go on with, or all where several C's are still tried."""
+        return self._runs if any(run is self._run for run in getattr(self, "_runs", ())) else [self._run]
+
+    def _go_on(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
+        """Present the rows once, adding the classes that are first met."""
+        before, offset = len(run.ledger), run.rows_seen
+        run.stream()
+        try:
+            for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
+                if label is not None:
+                    run.add_class(label)
+                codes = np.zeros(rows.n, np.int32)
+                codes[begin:end] = encode_as(run.classes, y[begin:end])
+                problem = Problem(rows, frozen(codes), weight)
+                for at in range(begin, end, rows.block):
+                    run.present(problem, [Visits(NO_ORDER, at, min(at + rows.block, end))], offset)
+        finally:
+            if run.keeps_rows:
+                run.ledger.keep_rows(rows, offset, before)
+            run.rows_seen = offset + rows.n
+            run.per_pass[-1] += len(run.ledger) - before

@@ -1,0 +1,1 @@
+"""A linear classifier for other programs: a scikit-learn object, an ONNX graph, an SQL expression."""

@@ -1,0 +1,175 @@
+"""Columns of categories and of truth values: a 0/1 feature for each value that was met.
+
+A dictionary of bounded size holds the categories in the order in which they were first met. Those that come when it is full
+share hashed features, whose names are kept as far as a second bound allows. A category that was never met has no feature,
+or, where the dictionary overflowed, the hashed one that it falls on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from separatrix.engine.rows import Array, Floats, Ints
+from separatrix.features.words.arrow_text import texts_of
+from separatrix.features.words.ngrams import Grams
+from separatrix.features.words.vocabulary import Dictionary, Names
+from separatrix.kernels.text import tokens as hashing
+
+_SPARE_BYTES = 8
+
+
+def hashed(values: Any) -> Grams:
+    """Return Arrow's bytes laid end to end, with their hashes."""
+    column = pa.concat_arrays([values, pa.array([bytes(_SPARE_BYTES)], pa.large_binary())])
+    texts = texts_of(column)[0]
+    begin, end = (bounds[:-1].astype(np.uint32) for bounds in (texts.begin, texts.end))
+    data, hashes = texts.data.copy(), np.empty(len(values), np.uint32)
+    hashing.hash_grams(data, begin, end, hashes)
+    return Grams(data, begin, end, hashes, np.arange(len(values) + 1))
+
+
+class CategoryColumn:
+    """One column of categories."""
+
+    role = "category"
+
+    def __init__(self, name: str, most: int, n_hashed: int) -> None:
+        self.name, self.most, self.n_hashed = name, most, n_hashed
+        self.n = self.n_missing = 0
+        self.values: Any = pa.array([], pa.large_binary())
+        self.others: Names | None = None
+
+    def learn(self, column: Any, keys: Array) -> None:
+        """Learn from a block of categories."""
+        self.n_missing += column.null_count
+        self.n += len(column) - column.null_count
+        met = column.drop_null().unique()
+        new = met.filter(pc.is_null(pc.index_in(met, self.values)))
+        room = self.most - len(self.values)
+        if len(new):
+            self.values = pa.concat_arrays([self.values, new.slice(0, room)])
+        if len(new) > room:
+            self.others = self.others or Names(self.n_hashed, self.most)
+            self.others.remember(hashed(new.slice(room)))
+
+    def settle(self) -> None:
+        """Fix the features: they are."""
+
+    @property
+    def n_values(self) -> int:
+        """How many features the values have, the missing ones apart."""
+        return len(self.values) + (0 if self.others is None else self.n_hashed)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return self.n_values + (self.n_missing > 0 and self.n > 0)
+
+    def runs(self, column: Any, base: int, start: Array, count: Array, value: Array) -> bool:
+        """Write the feature of each category, from feature `base` on; their values are all 1."""
+        coded = column.dictionary_encode()
+        feature_of = self._features(coded.dictionary)
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        if coded.indices.null_count:
+            missing = self.n_values if self.width > self.n_values else -1
+            feature_of = np.append(feature_of, missing)
+            codes = np.where(np.isnan(codes), len(feature_of) - 1, codes).astype(np.int64)
+        feature = feature_of[codes]
+        start[:] = feature + base
+        count[:] = feature >= 0
+        return True
+
+    def _features(self, values: Any) -> Ints:
+        """Return the feature of each value, −1: none."""
+        found = pc.index_in(values, self.values)
+        features: Ints = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if self.others is not None and found.null_count:
+            hashes = hashed(values.filter(found.is_null())).hashes
+            features[features < 0] = len(self.values) + np.abs(hashes.view(np.int32).astype(np.int64)) % self.n_hashed
+        return features
+
+    def names_of(self, k: int) -> list[str]:
+        """Return the categories of feature k."""
+        if k >= self.n_values:
+            return [f"{self.name} is missing"]
+        if k < len(self.values):
+            return [f"{self.name}={self.values[k].as_py().decode('utf-8', 'replace')}"]
+        return [] if self.others is None else [f"{self.name}={other}" for other in self.others.of(k - len(self.values))]
+
+    def has_unnamed(self, k: int) -> bool:
+        """Tell whether categories without a name were hashed to feature k."""
+        beyond = k - len(self.values)
+        return self.others is not None and 0 <= beyond < self.n_hashed and bool(self.others.more[beyond])
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learned."""
+        texts = texts_of(self.values)
+        arrays: dict[str, Array] = {
+            "bytes": texts[0].data[texts[0].begin[0] : texts[0].end[-1]].copy() if texts else np.empty(0, np.uint8),
+            "lengths": (texts[0].end - texts[0].begin).astype(np.uint32) if texts else np.empty(0, np.uint32),
+            "hashes": hashed(self.values).hashes,
+        }
+        if self.others is not None:
+            arrays |= {f"others_{key}": array for key, array in self.others.state().items()}
+        return {"n": self.n, "n_missing": self.n_missing, "overflowed": self.others is not None}, arrays
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Take back what `state` gave."""
+        self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
+        known = Dictionary()
+        known.restore(arrays)
+        self.values = pa.concat_arrays([known.packed()])
+        if state["overflowed"]:
+            self.others = Names(self.n_hashed, self.most)
+            self.others.restore({key.removeprefix("others_"): arrays[key] for key in arrays if key.startswith("others_")})
+
+
+class BooleanColumn:
+    """One column of truth values: a feature for true, and one for missing where some were."""
+
+    role = "boolean"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.n = self.n_missing = 0
+
+    def learn(self, column: Any, keys: Array) -> None:
+        """Learn from a block of truth values."""
+        self.n_missing += column.null_count
+        self.n += len(column) - column.null_count
+
+    def settle(self) -> None:
+        """Fix the features: they are."""
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return 1 + (self.n_missing > 0) if self.n else 0
+
+    def runs(self, column: Any, base: int, start: Array, count: Array, value: Array) -> bool:
+        """Write the feature of each truth value, from feature `base` on; their values are all 1."""
+        known: Floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        missing = np.isnan(known)
+        start[:] = base + missing
+        count[:] = np.where(missing, self.width == 2, known == 1.0) & (self.width > 0)
+        return True
+
+    def names_of(self, k: int) -> list[str]:
+        """Return the name of feature k."""
+        return [f"{self.name} is missing" if k else self.name]
+
+    def has_unnamed(self, k: int) -> bool:
+        """Tell whether feature k stands for more than its names: never."""
+        return False
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learned."""
+        return {"n": self.n, "n_missing": self.n_missing}, {}
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Take back what `state` gave."""
+        self.n, self.n_missing = int(state["n"]), int(state["n_missing"])

@@ -1,0 +1,1 @@
+"""The parts of text features: Arrow text, characters, n-grams, counts, vocabulary."""

@@ -1,0 +1,1 @@
+"""Compiled loops over rows: scoring, corrections, passes, replays, dual training."""

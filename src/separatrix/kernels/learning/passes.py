@@ -1,0 +1,314 @@
+"""One pass: present, score, mistake?, correct, record (L1 5, L2 4–5, L3 5, L4 2 and 8).
+
+    two classes     y = ±1, s = ⟨w,x⟩ + b, the lead is y·s                     w ← w + c·y·x
+    one-vs-rest     the same for each of K outputs
+    K jointly       r = the highest wrong class, the lead is s_y − s_r        w_y += c·x, w_r −= c·x
+
+`rules.py` says when a lead is a mistake, what c is, and what an example's weight does to it. The average is kept the lazy
+way: u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without
+a mistake costs nothing.
+
+Several machines can learn side by side from one read of the data, each with its own C: machine g has the
+K outputs from g·K on.
+"""
+
+import numpy as np
+
+from separatrix.kernels import kernel, part
+from separatrix.kernels.codes import AROW, MARGIN, NOBODY, PA, PA1, PERCEPTRON, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
+from separatrix.kernels.learning.confidence import sharpen, variance
+from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, norm2, score
+
+
+@part
+def is_right(positive, s, tie):
+    """Tell whether score s is right for a positive (or negative) label."""
+    if s == 0.0:
+        if tie == TIE_IS_MISTAKE:
+            return False
+        return positive == (tie == TIE_IS_PLUS)
+    return positive == (s > 0.0)
+
+
+@part
+def highest_wrong(label, scores, base, K):
+    """Return the wrong class with the highest score, the first of several."""
+    best = ZERO if label != ZERO else ONE
+    for k in range(K):
+        if k != label and scores[base + k] > scores[base + best]:
+            best = k
+    return best
+
+
+@part
+def beats(best, label, scores, base, tie):
+    """Tell whether class `best` beats `label`."""
+    if scores[base + best] == scores[base + label]:
+        return tie == TIE_IS_MISTAKE or (tie == TIE_IS_FIRST and best < label)
+    return scores[base + best] > scores[base + label]
+
+
+@part
+def misjudged(label, scores, base, K, joint, tie):
+    """Tell whether the example would be given another class than its own: by the sign for two classes, else by argmax."""
+    if K == ONE:
+        return not is_right(label == ONE, scores[base], tie)
+    decided_tie = TIE_IS_FIRST if tie == TIE_IS_PLUS and not joint else tie
+    return beats(highest_wrong(label, scores, base, K), label, scores, base, decided_tie)
+
+
+@part
+def falls_short(misjudged, lead, rule, margin):
+    """Tell whether it is a mistake to the rule."""
+    if rule == MARGIN:
+        return lead <= margin
+    if rule != PERCEPTRON:
+        return lead < 1.0
+    return misjudged
+
+
+@part
+def wrong_sign(positive, s, tie, rule, margin):
+    """Return (is it a mistake, lead) for the score of one output."""
+    lead = s if positive else -s
+    return falls_short(not is_right(positive, s, tie), lead, rule, margin), lead
+
+
+@part
+def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
+    """Return (is it a mistake, class to raise, class to lower, score, lead) for output k, or for all K jointly."""
+    if joint:
+        rival = highest_wrong(label, scores, base, K)
+        up, down = np.int64(label), np.int64(rival)
+        s = lead = scores[base + label] - scores[base + rival]
+        wrong = falls_short(beats(rival, label, scores, base, tie), lead, rule, margin)
+    else:
+        positive = label == (ONE if K == ONE else k)
+        s = scores[base + k]
+        wrong, lead = wrong_sign(positive, s, tie, rule, margin)
+        up, down = np.int64(k), np.int64(NOBODY)
+        if K == ONE:
+            up, down = np.int64(label), np.int64(ONE - label)
+        elif not positive:
+            up, down = down, up
+    return wrong, up, down, s, lead
+
+
+@part
+def step_size(rule, loss, square, C, worth):
+    """Return the correction of the rules that follow the loss; `square` is the squared length of what is added, per unit."""
+    if rule == PA:
+        return min(1.0, worth) * loss / square
+    if rule == PA1:
+        return min(worth * C, loss / square)
+    return loss / (square + 0.5 / (worth * C))
+
+
+@part
+def apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias):
+    """Raise class `up` and lower class `down` by c·x_i; one weight vector for two classes, either may be NOBODY for K."""
+    if K == ONE:
+        correct(data, indices, indptr, i, d, W, b, outputs, base, c if up == 1 else -c, bias)
+    else:
+        if up != NOBODY:
+            correct(data, indices, indptr, i, d, W, b, outputs, base + np.uint64(up), c, bias)
+        if down != NOBODY:
+            correct(data, indices, indptr, i, d, W, b, outputs, base + np.uint64(down), -c, bias)
+
+
+@part
+def apply_sharpened(
+    data, indices, indptr, i, d, flat, late, spread, outputs, base, K, up, down, c, averaged, shrink, bias, full
+):
+    """The same along Σx_i, for the average too; then Σ of each class shrinks."""
+    if K == ONE:
+        signed = c if up == 1 else -c
+        sharpen(data, indices, indptr, i, d, flat, late, spread, outputs, base, signed, averaged, shrink, bias, full)
+    else:
+        if up != NOBODY:
+            k = base + np.uint64(up)
+            sharpen(data, indices, indptr, i, d, flat, late, spread, outputs, k, c, averaged, shrink, bias, full)
+        if down != NOBODY:
+            k = base + np.uint64(down)
+            sharpen(data, indices, indptr, i, d, flat, late, spread, outputs, k, -c, averaged, shrink, bias, full)
+
+
+@part
+def spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full):
+    """Return x̃ᵀΣx̃ of the score that is too low: of both classes together where there are two."""
+    if K == ONE:
+        return variance(data, indices, indptr, i, d, spread, outputs, base, bias, full)
+    v = 0.0
+    if up != NOBODY:
+        v += variance(data, indices, indptr, i, d, spread, outputs, base + np.uint64(up), bias, full)
+    if down != NOBODY:
+        v += variance(data, indices, indptr, i, d, spread, outputs, base + np.uint64(down), bias, full)
+    return v
+
+
+@kernel
+def present(
+    rows,
+    d,
+    codes,
+    weight,
+    order,
+    soon,
+    begin,
+    end,
+    flat,
+    late,
+    spread,
+    scores,
+    how,
+    Cs,
+    steps,
+    average_after,
+    out,
+    tally,
+    erred,
+):
+    """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
+
+    soon[t], where there is one, is a row to prefetch at visit t: one that comes soon, far away in memory.
+    flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the rules that
+    keep one, else None; scores is room for those of several outputs, None where there is one. The code for what is None is
+    not even compiled. Mistake m is written to the columns of out: step,
+    example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
+    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses; where erred has
+    a size, erred[t - begin] is set for those of the visits.
+    """
+    data, indices, indptr = rows
+    W, b = flat
+    U, ub = late
+    bias, joint, tie, rule, margin = how
+    out_step, out_example, out_machine, out_up, out_down, out_correction, out_score, out_shrink = out
+    d, outputs, machines = np.uint64(d), ONE, np.uint64(Cs.size)
+    if scores is not None:
+        outputs = np.uint64(scores.size)
+    K = outputs // machines
+    problems = ONE if joint else K
+    enough = 0.0 if rule == PERCEPTRON else margin if rule == MARGIN else 1.0
+    full = rule > AROW
+    m = ZERO
+    for t in range(np.uint64(begin), np.uint64(end)):
+        i = np.uint64(order[t]) if order.size > 0 else t
+        if t < np.uint64(soon.size):
+            fetch(data, indices, indptr, np.uint64(soon[t]), d)
+        worth = 1.0
+        if weight.size > 0:
+            worth = weight[i]
+            if worth == 0.0:
+                continue
+        steps += 1
+        label = np.uint64(codes[i])
+        if scores is None:
+            s = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
+            if s * np.float64(2 * codes[i] - 1) > enough:  # no branch on the label, which nobody could predict
+                continue
+        else:
+            score(data, indices, indptr, i, d, W, b, outputs, scores)
+        averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0
+        square = -1.0
+        for g in range(machines):
+            base, C = g * K, Cs[g]
+            noted = False
+            for k in range(problems):
+                if scores is None:
+                    wrong, lead = wrong_sign(label == ONE, s, tie, rule, margin)
+                    up, down = np.int64(label), np.int64(ONE - label)
+                else:
+                    wrong, up, down, s, lead = wrong_pair(label, k, scores, base, K, joint, tie, rule, margin)
+                if not wrong:
+                    continue
+                if not noted:
+                    noted = True
+                    missed = True
+                    if rule != PERCEPTRON or problems != ONE:
+                        if scores is None:
+                            missed = not is_right(label == ONE, s, tie)
+                        else:
+                            missed = misjudged(label, scores, base, K, joint, tie)
+                    if missed:
+                        tally[g + g] += 1.0
+                        if erred.size > 0:
+                            erred[t - np.uint64(begin)] = 1
+                tally[g + g + ONE] += enough - lead
+                c, shrink = worth, 0.0
+                if spread is not None:
+                    v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full)
+                    if v <= 0.0:
+                        continue
+                    shrink = 1.0 / (v + 1.0 / (worth * C))
+                    c = (1.0 - lead) * shrink
+                    apply_sharpened(
+                        *(data, indices, indptr, i, d, flat, late, spread, outputs, base, K, up, down, c, averaged, shrink),
+                        *(bias, full),
+                    )
+                else:
+                    if rule >= PA:
+                        if square < 0.0:
+                            square = norm2(data, indices, indptr, i, d, bias) * (2.0 if joint else 1.0)
+                        if square == 0.0:
+                            continue
+                        c = step_size(rule, 1.0 - lead, square, C, worth)
+                    if scores is None:
+                        signed = c if up == 1 else -c
+                        correct(data, indices, indptr, i, d, W, b, ONE, ZERO, signed, bias)
+                        if averaged > 0.0:
+                            correct(data, indices, indptr, i, d, U, ub, ONE, ZERO, signed * averaged, bias)
+                    else:
+                        apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias)
+                        if averaged > 0.0:
+                            apply(data, indices, indptr, i, d, U, ub, outputs, base, K, up, down, c * averaged, bias)
+                out_step[m], out_example[m], out_machine[m], out_up[m], out_down[m] = steps, i, g, up, down
+                out_correction[m], out_shrink[m], out_score[m] = c, shrink, s
+                m += ONE
+    return m, steps
+
+
+@kernel
+def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, bias, joint, tie, rule, margin):
+    """Return the weight of the examples begin…end that are mistakes to the rule under W, b, correcting nothing.
+
+    With `joint`, an example is wrong when another class beats its own; without, when any of the K outputs errs on it.
+    """
+    data, indices, indptr = rows
+    d, K = np.uint64(d), np.uint64(scores.size)
+    total = 0.0
+    for i in range(np.uint64(begin), np.uint64(end)):
+        c = weight[i] if weight.size > 0 else 1.0
+        if c == 0.0:
+            continue
+        score(data, indices, indptr, i, d, W, b, K, scores)
+        for k in range(ONE if joint else K):
+            if wrong_pair(np.uint64(codes[i]), k, scores, ZERO, K, joint, tie, rule, margin)[0]:
+                if rule < PA or norm2(data, indices, indptr, i, d, bias) > 0.0:
+                    total += c
+                break
+    return total
+
+
+@kernel
+def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):
+    """Write the visits of windows begin…end into order, and into soon the rows of the next window; return how many.
+
+    A window is `streams` runs of `run` rows each, which begin at the rows in starts. Visit p of it goes to row place[p] of
+    its run stream[p]; meanwhile the next window is read from end to end. Rows outside 0…n are no rows.
+    """
+    m, p = ZERO, ZERO
+    n, run = np.int64(n), np.int64(run)
+    for window in range(np.int64(begin), np.int64(end)):
+        first, p = window * np.int64(streams), ZERO
+        following = first + np.int64(streams)
+        for s in range(np.int64(streams)):
+            coming = starts[np.uint64(following + s)] if following + s < starts.size else np.int64(0)
+            for r in range(run):
+                k = first + stream[p]
+                if k < starts.size:
+                    row = starts[np.uint64(k)] + place[p]
+                    if 0 <= row < n:
+                        order[m], soon[m] = row, min(max(coming + r, 0), n - 1)
+                        m += ONE
+                p += ONE
+    return m

@@ -1,0 +1,1 @@
+"""Compiled readers of bytes: numbers, svmlight lines, CSV records, JSON lines."""

@@ -1,0 +1,134 @@
+"""`C="auto"`: machines with a grid of C's learn side by side from one read of the data; held-out examples choose.
+
+The grid is 4⁻⁵ … 4² over the mean of ‖x̃‖², rounded to a power of two, because that is what C is measured against. Where the
+caller holds nothing out, a fraction of each class is held out for the choice alone, and with few examples five folds
+take turns; the model is then trained on all of them, and is bit for bit the one that the chosen C gives by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from separatrix.engine.inputs import HeldOut
+from separatrix.engine.orders import Visits, visits
+from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows, frozen
+from separatrix.engine.run import NO_FLAGS, Problem, Run, columns
+from separatrix.engine.weights import Flat, Weights, averaged
+from separatrix.kernels.learning import passes
+
+POWERS = range(-5, 3)
+ENOUGH = 400
+"""Held-out examples that can tell one C from another; where a fraction has fewer, five folds take turns."""
+FOLDS = 5
+MOST_PASSES = 5
+BLOCK = 4096
+MOST_BYTES = 1 << 26
+"""What the weights of the machines that learn side by side may take; more of them learn in groups."""
+
+
+class Choice(NamedTuple):
+    """The C that did best on held-out examples (of equals the one nearest to 1/‖x̃‖²), and how each of the grid did."""
+
+    C: float
+    accuracy: dict[float, float]
+
+
+def choose(
+    template: Run,
+    problem: Problem,
+    held_out: HeldOut | None,
+    *,
+    order: str,
+    max_iter: int | None,
+    fraction: float,
+    decide: Callable[[Floats], Ints],
+) -> Choice:
+    """Train every C of the grid as `template` would be trained, and return the one whose held-out accuracy is best."""
+    grid = grid_for(problem.rows, template.bias)
+    right, seen = np.zeros(len(grid)), 0
+    n_passes = min(max_iter or MOST_PASSES, MOST_PASSES)
+    for shown, out in [(problem, held_out)] if held_out is not None else _splits(problem, fraction, template.seed):
+        trained = _train(template, shown, grid, order, n_passes)
+        right += [np.count_nonzero(decide(out.rows.scores(*weights, out.which)) == out.codes) for weights in trained]
+        seen += len(out.codes)
+    accuracy = dict(zip(grid, (right / max(1, seen)).tolist(), strict=True))
+    best = max(range(len(grid)), key=lambda k: (right[k], -abs(POWERS[k])))
+    return Choice(grid[best], accuracy)
+
+
+def grid_for(rows: Rows, bias: bool) -> list[float]:
+    """Return the C's worth trying: powers of four over the mean of ‖x̃‖² of 10,000 rows or fewer, to a power of two."""
+    mean = float(rows.take(np.arange(0, rows.n, -(-rows.n // 10_000))).squared_norms().mean()) + bias or 1.0
+    return [4.0**k / 2.0 ** round(np.log2(mean)) for k in POWERS]
+
+
+def _splits(problem: Problem, fraction: float, seed: int) -> Iterator[tuple[Problem, HeldOut]]:
+    """Yield problems with some examples of each class held out: a fraction once, or a fifth five times."""
+    weight = problem.weight if problem.weight.size else np.ones(problem.rows.n)
+    folds = FOLDS if fraction * np.count_nonzero(weight) < ENOUGH else 1
+    share = 1 / FOLDS if folds > 1 else fraction
+    rng = np.random.default_rng([seed, len(weight)])
+    members = [rng.permutation(np.flatnonzero((problem.codes == k) & (weight != 0.0))) for k in np.unique(problem.codes)]
+    for fold in range(folds):
+        parts = [of[round(fold * share * len(of)) : round((fold + 1) * share * len(of))] for of in members]
+        which = np.sort(np.concatenate(parts))
+        if which.size and which.size < np.count_nonzero(weight):
+            kept = weight.copy()
+            kept[which] = 0.0
+            yield problem._replace(weight=frozen(kept)), HeldOut(problem.rows, frozen(which), problem.codes[which])
+
+
+def _train(template: Run, problem: Problem, grid: list[float], order: str, n_passes: int) -> list[Weights]:
+    """Return the weights that each C of the grid ends with: the averaged ones where the run averages, else the last."""
+    size = template.last.W.nbytes * (1 + bool(template.late.W.size)) + template.last.V.nbytes
+    at_once = max(1, min(len(grid), MOST_BYTES // max(1, size)))
+    groups = [grid[begin : begin + at_once] for begin in range(0, len(grid), at_once)]
+    return [weights for group in groups for weights in Machines(template, group).train(problem, order, n_passes)]
+
+
+class Machines:
+    """Runs that differ in C, as one block of weights: machine g has the outputs g·K … g·K + K − 1. They keep no ledger."""
+
+    def __init__(self, template: Run, Cs: list[float]) -> None:
+        self.template, self.Cs, self.steps = template, np.array(Cs), 0
+        K, d, sparse = template.last.K, template.last.d, template.last.sparse
+        last, many = template.last.weights(), len(Cs)
+        start = Weights(np.tile(last.coef, (many, 1)), np.tile(last.intercept, many))
+        self.last = Flat(many * K, d, sparse, start, spread=template.rule.spread)
+        self.late = Flat(many * K, template.late.d, sparse)
+
+    def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:
+        """Make passes; return the weights of each machine."""
+        self.last.lay(problem.rows.sparse)
+        self.late.lay(problem.rows.sparse)
+        for number in range(n_passes):
+            errors = np.zeros(2 * len(self.Cs))
+            for block in visits(order, problem.rows, self.template.seed, number):
+                self._present(problem, block, errors)
+            if not errors.any():
+                break
+        late = self.late.weights() if self.late.d else None
+        last = self.last.weights() if late is None else averaged(self.last.weights(), late, max(1, self.steps))
+        K = self.template.last.K
+        return [Weights(last.coef[g : g + K], last.intercept[g : g + K]) for g in range(0, len(self.Cs) * K, K)]
+
+    def _present(self, problem: Problem, block: Visits, tally: Floats) -> None:
+        order, begin, end, soon = block
+        rows, codes, weight = problem.rows, problem.codes, problem.weight
+        if rows.parts is None:
+            which = order[begin:end] if order.size else np.arange(begin, end)
+            rows, codes, weight = (part := problem.taken(which)).rows, part.codes, part.weight
+            order, soon, begin, end = NO_ORDER, NO_ORDER, 0, end - begin
+        run, outputs = self.template, self.last.K
+        scores = None if outputs == 1 else np.empty(outputs)
+        out = columns(BLOCK * outputs)
+        for first in range(begin, end, BLOCK):
+            _, self.steps = passes.present(
+                *(rows.parts, rows.d, codes, weight, order, soon, first, min(first + BLOCK, end)),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
+                *((run.bias, run.joint, run.ledger.tie, run.rule.code, run.rule.margin), self.Cs),
+                *(int(self.steps), 0, out, tally, NO_FLAGS),
+            )

@@ -1,0 +1,139 @@
+"""Probabilities from scores: one slope, found on scores of examples that were not trained on.
+
+    two classes:  P(classes_[1] | x) = 1 / (1 + exp(−a·s))        K classes:  P(k | x) = exp(a·s_k) / Σ exp(a·s_j)
+
+Platt's sigmoid has an offset as well, which would move the boundary away from where `predict` has it. With the slope alone
+(temperature scaling, a = 1/T) the most probable class is always the predicted one.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from separatrix.engine.inputs import NoneHeldOutError, read_rows
+from separatrix.engine.labels import Codes
+from separatrix.engine.rows import Floats, Ints, Rows
+
+FOLDS = 5
+DOUBT = 2.0
+"""So many more held-out examples are taken to be wrong: where none is, the best slope would be infinite."""
+LOG_SLOPES = (-10.0, 10.0)
+
+
+def _is_calibrated(learner: Any) -> bool:
+    if learner.calibrate is None:
+        raise AttributeError('probabilities need held-out scores: set calibrate="sigmoid" before fit')
+    return True
+
+
+def _is_not_calibrated(learner: Any) -> bool:
+    if learner.calibrate is not None:
+        raise AttributeError("a stream has no held-out scores: use fit, or set calibrate=None before partial_fit")
+    return True
+
+
+takes_streams = available_if(_is_not_calibrated)
+"""Decorates `partial_fit`: probabilities calibrated once would be wrong for weights that have learned on."""
+
+
+class Calibrated:
+    """A classifier with `predict_proba` when `calibrate` is set."""
+
+    calibrate: str | None
+
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self: Any, X: Any) -> Floats:
+        """Return the probability of each class, in the order of `classes_`; the largest is that of the predicted class."""
+        check_is_fitted(self)
+        scores = self._scores(read_rows(self, X))
+        if not hasattr(self, "slope_"):
+            raise NotFittedError(f"this {type(self).__name__} was fitted with calibrate=None: fit it again")
+        return probabilities(scores, self.slope_, self._decide(scores, len(self.classes_)))
+
+
+def probabilities(scores: Floats, slope: float, decided: Ints) -> Floats:
+    """Return the probabilities of the classes; `decided` stay the most probable where rounding or a tie levels them."""
+    with np.errstate(over="ignore"):
+        shares: Floats = special.softmax(slope * _leads(scores), axis=1)
+    each = np.flatnonzero(np.argmax(shares, axis=1) != decided)
+    rivals = np.argmax(shares[each], axis=1)
+    level = shares[each, rivals]
+    shares[each, decided[each]] = np.nextafter(level, 1.0)
+    shares[each, rivals] = np.nextafter(level, 0.0)
+    return shares
+
+
+def _leads(scores: Floats) -> Floats:
+    """Return one score a class, the highest being 0."""
+    scores = np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+    leads: Floats = scores - scores.max(axis=1, keepdims=True)
+    return leads
+
+
+def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
+    """Return the slope with the smallest log loss on held-out scores."""
+    leads = _leads(scores)
+    n, K = len(leads), leads.shape[1]
+    doubt = DOUBT / (n + 2.0 * DOUBT)
+    targets = np.full((n, K), doubt / (K - 1))
+    targets[np.arange(n), codes] = 1.0 - doubt
+    weight = weight if weight.size else np.ones(n)
+    scale = float(-leads.mean()) or 1.0
+
+    def loss(log_slope: float) -> float:
+        told = special.log_softmax(np.exp(log_slope) / scale * leads, axis=1)
+        return -float(weight @ np.sum(targets * told, axis=1)) / n
+
+    best: float = optimize.minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
+    return math.exp(best) / scale
+
+
+def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:
+    """Return the slope found on each example's scores by a learner trained on the other folds."""
+    fold = _folds(codes, weight, seed)
+    held = np.flatnonzero(fold >= 0)
+    if not held.size:
+        raise ValueError("calibrate needs held-out scores, and no class has two examples: give more, or X_val and y_val")
+    plain = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
+    twin = clone(learner).set_params(C=C, random_state=seed, **plain)
+    K = int(codes.max()) + 1
+    scores = np.empty((rows.n, 1 if K == 2 else K))
+    for k in np.unique(fold[held]).tolist():
+        shown = np.where(fold == k, 0.0, weight if weight.size else 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                twin.fit(rows.source, codes, sample_weight=shown)
+            except NoneHeldOutError:
+                raise ValueError(
+                    f"calibrate trains on {FOLDS - 1} of {FOLDS} parts of the examples, and there "
+                    f"validation_fraction={learner.validation_fraction} leaves early stopping none to hold out: "
+                    "give more examples, a larger fraction, or X_val and y_val"
+                ) from None
+        which = np.flatnonzero(fold == k)
+        for begin in range(0, len(which), rows.block):
+            part = which[begin : begin + rows.block]
+            scores[part] = twin.decision_function(rows.take(part).source).reshape(len(part), -1)
+    return find_slope(scores[held], codes[held], weight[held] if weight.size else weight)
+
+
+def _folds(codes: Codes, weight: Floats, seed: int) -> Ints:
+    """Return the fold of each example: those of a class in turn; −1 for a class's only example, and those of no weight."""
+    rng = np.random.default_rng(seed)
+    fold = np.full(len(codes), -1, np.int64)
+    begin = 0
+    for k in range(int(codes.max()) + 1):
+        members = rng.permutation(np.flatnonzero((codes == k) & (weight != 0.0 if weight.size else True)))
+        if len(members) > 1:
+            fold[members] = (begin + np.arange(len(members))) % FOLDS
+            begin += len(members)
+    return fold

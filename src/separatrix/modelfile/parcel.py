@@ -1,0 +1,180 @@
+"""What a model file holds, JSON values and plain arrays, and the checks that each passes when it comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from separatrix.data.errors import DataError
+from separatrix.engine.rows import Array, Floats
+
+MOST = 1 << 62
+"""The largest whole number in a file."""
+SPARE_BYTES = 1 << 26
+SPARE_FACTOR = 64
+"""Weights that are mostly 0 are kept without the zeros, where that does not save more than this factor and these bytes."""
+
+
+class ModelFileError(DataError):
+    """A model cannot be put in a file, or a file is no model that could be trusted."""
+
+
+def whole(state: Any, key: str, low: int = 0, high: int = MOST) -> int:
+    """Return a whole number of a state."""
+    value = state[key]
+    if type(value) is not int or not low <= value <= high:
+        raise ModelFileError(f"{key} is {value!r:.60}, not a whole number from {low} to {high}")
+    return value
+
+
+def number(state: Any, key: str) -> float:
+    """Return a finite number of a state."""
+    value = state[key]
+    if type(value) not in (int, float) or not math.isfinite(value):
+        raise ModelFileError(f"{key} is {value!r:.60}, not a finite number")
+    return float(value)
+
+
+def flag(state: Any, key: str) -> bool:
+    """Return a truth value of a state."""
+    value = state[key]
+    if type(value) is not bool:
+        raise ModelFileError(f"{key} is {value!r:.60}, neither true nor false")
+    return value
+
+
+def word(state: Any, key: str, among: Iterable[str]) -> str:
+    """Return a word of a state, one of a few."""
+    value = state[key]
+    if type(value) is not str or value not in tuple(among):
+        raise ModelFileError(f"{key} is {value!r:.60}, which is not known")
+    return value
+
+
+class Parcel:
+    """Named arrays, as they are put into a file and as they are taken out again."""
+
+    def __init__(self, arrays: dict[str, Array] | None = None) -> None:
+        self.arrays: dict[str, Array] = {} if arrays is None else arrays
+
+    def put(self, name: str, array: Array) -> None:
+        """Add an array, in C order and little-endian."""
+        self.arrays[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+    def take(
+        self, name: str, kinds: str, shape: tuple[int, ...], *, low: float = -math.inf, high: float = math.inf
+    ) -> Array:
+        """Return an array of one of some kinds ("u4 i8") and of this shape (−1: any length), finite and in range."""
+        array = self.arrays.get(name)
+        if array is None:
+            raise ModelFileError(f"{name} is missing")
+        if f"{array.dtype.kind}{array.dtype.itemsize}" not in kinds.split():
+            raise ModelFileError(f"{name} holds {array.dtype}, not {' or '.join(kinds.split())}")
+        if array.ndim != len(shape) or any(n not in (-1, size) for n, size in zip(shape, array.shape, strict=True)):
+            raise ModelFileError(f"{name} has shape {array.shape}, which does not fit the rest")
+        if array.size and not (np.isfinite(array).all() and low <= array.min() and array.max() <= high):
+            raise ModelFileError(f"{name} holds numbers that cannot be: NaN, infinity, or out of range")
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+    def put_weights(self, name: str, weights: Floats) -> None:
+        """Add weights, without the zeros where they are many."""
+        flat = np.ascontiguousarray(weights).reshape(-1)
+        held = np.flatnonzero(flat.view(np.int64))  # by the bits: −0.0 is kept
+        if 3 * held.size < flat.size and flat.nbytes <= SPARE_BYTES + SPARE_FACTOR * 16 * held.size:
+            self.put(f"{name}.places", held)
+            self.put(f"{name}.values", flat[held])
+        else:
+            self.put(name, weights)
+
+    def take_weights(self, name: str, shape: tuple[int, ...]) -> Floats:
+        """Return weights of a known shape."""
+        if f"{name}.places" not in self.arrays:
+            return self.take(name, "f8", shape)
+        size = math.prod(shape)
+        held = self.take(f"{name}.places", "i8", (-1,), low=0, high=size - 1)
+        values = self.take(f"{name}.values", "f8", held.shape)
+        if 8 * size > SPARE_BYTES + SPARE_FACTOR * 16 * held.size or np.any(held[1:] <= held[:-1]):
+            raise ModelFileError(f"{name} leaves out more zeros than there can be, or in no order")
+        weights = np.zeros(size)
+        weights[held] = values
+        return weights.reshape(shape)
+
+    def put_strings(self, name: str, texts: Iterable[str]) -> None:
+        """Add strings exactly as they are, laid end to end."""
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        self.put(f"{name}.lengths", np.array([len(text) for text in encoded], np.uint32))
+        self.put(f"{name}.bytes", np.frombuffer(b"".join(encoded), np.uint8))
+
+    def take_strings(self, name: str) -> list[str]:
+        """Return strings."""
+        ends = np.cumsum(self.take(f"{name}.lengths", "u4", (-1,)), dtype=np.int64).tolist()
+        letters = self.take(f"{name}.bytes", "u1", (ends[-1] if ends else 0,)).tobytes()
+        return [letters[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise([0, *ends])]
+
+    def put_labels(self, name: str, labels: Array) -> dict[str, Any]:
+        """Add labels of any kind, and return what tells how to read them."""
+        kind = labels.dtype.kind
+        if kind in "biu" or (kind == "f" and labels.dtype.itemsize <= 8):
+            self.put(name, labels)
+            return {"kind": "numbers"}
+        if not all(isinstance(label, str) for label in labels):
+            raise ModelFileError(f"the classes are of the type {labels.dtype}, which a model file cannot keep")
+        self.put_strings(name, labels.tolist())
+        return {"kind": "objects"} if kind == "O" else {"kind": "strings", "width": labels.dtype.itemsize // 4}
+
+    def take_labels(self, name: str, how: Any) -> Array:
+        """Return labels, sorted as classes are."""
+        kind = word(how, "kind", ("numbers", "strings", "objects"))
+        if kind == "numbers":
+            labels = self.take(name, "b1 i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8", (-1,))
+        elif kind == "objects":
+            labels = np.array(self.take_strings(name), dtype=object)
+        else:
+            texts = self.take_strings(name)
+            longest = max(1, *map(len, texts)) if texts else 1
+            width = whole(how, "width", longest)
+            if len(texts) * width > max(SPARE_BYTES, len(texts) * longest):
+                raise ModelFileError(f"{name} are {width} characters wide, far more than any of them needs")
+            labels = np.array(texts, dtype=f"U{width}")
+        if not labels.size or not np.all(labels[:-1] < labels[1:]):
+            raise ModelFileError(f"{name} are not one class or more, each once, in order")
+        return labels
+
+    def put_value(self, name: str, value: Any) -> Any:
+        """Return a parameter as JSON; what is no plain number or word is wrapped, with a word that says what it is."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, dict):
+            return {"pairs": [[self.put_value(name, k), self.put_value(name, v)] for k, v in value.items()]}
+        if isinstance(value, list | tuple | np.ndarray):
+            return {"list": [self.put_value(name, item) for item in value]}
+        if isinstance(value, np.random.RandomState) and value.get_state(legacy=False)["bit_generator"] == "MT19937":
+            _, key, *rest = value.get_state()
+            self.put(name, np.asarray(key))
+            return {"random_state": rest}
+        raise ModelFileError(f"{name} is a {type(value).__name__}, which a model file cannot keep")
+
+    def take_value(self, name: str, value: Any) -> Any:
+        """Return a parameter."""
+        if not isinstance(value, dict):
+            return value
+        ((kind, held),) = value.items()
+        if kind == "float" and held in ("inf", "-inf", "nan"):
+            return float(held)
+        if kind == "pairs":
+            return {self.take_value(name, k): self.take_value(name, v) for k, v in held}
+        if kind == "list":
+            return [self.take_value(name, item) for item in held]
+        if kind == "random_state":
+            made = np.random.RandomState()
+            made.set_state(("MT19937", self.take(name, "u4", (624,)), *held))
+            return made
+        raise ModelFileError(f"{name} is of a kind that is not known")

@@ -1,0 +1,367 @@
+"""Can a linear classifier get these examples right? Answered with a proof that checks itself (L1 4 and 8–10, L2 7, L4 5–7).
+
+`verdict` and `separation` are two questions. The verdict is about strict scores: *separable* where some w has every
+⟨w,a⟩ > 0; *touching* where that needs a meaning for a score of 0; else *inseparable*. The separation is the
+statistician's: *complete*, *quasi-complete* where some w has no negative ⟨w,a⟩ and not all 0, else *overlap*.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from math import isfinite, isqrt
+from numbers import Real
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _get_feature_names, check_array
+
+from separatrix.engine.inputs import name_text_column
+from separatrix.engine.labels import encode, encode_as, labels_of
+from separatrix.engine.rows import Array, Rows
+from separatrix.proofs import checker as checking
+from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
+from separatrix.proofs.prover import prove
+from separatrix.proofs.wording import as_html, lines
+
+Kind = TypeVar("Kind")
+FORMAT = "separatrix certificate 1"
+_SURE = 1 << 53
+
+
+class Certificate:
+    """A proven answer about one data set. Made by `certify`, checked by `verify`, kept by `to_json`.
+
+    Attributes
+    ----------
+    verdict : "separable", "touching", "inseparable" or "undecided".
+    ties : the meaning of a tie under which touching data are separable ("+1", "-1"; "first" for K classes), or None.
+    separation : "complete", "quasi-complete", "overlap", or None where undecided.
+    separator : (w, b), or None. float64 where that is exact, else arrays of `Fraction`. Separable: every example is
+        strictly right. Otherwise no example is strictly wrong and not all are at 0.
+    margin : (lower, upper) for the best margin γ in the space of (x, 1), where the theorem lives; (0, 0) where touching.
+    geometric_margin : (lower, upper) with the bias unpenalised, for two classes: half the width of the widest street.
+    radius : R, the largest norm of (x, 1), of x without a bias.
+    mistake_bound : floor of R²/γ² (K classes: 2R²/γ²) for the proven lower γ.
+    witness : rows, rivals and exact weights with Σλa = 0, or None.
+    infinite : coefficients of a logistic regression that grow without end along `separator`, by name or number.
+    classes : the labels, sorted; rivals are places in it.
+    proof : all of it, exactly.
+
+    Examples
+    --------
+    >>> from separatrix import Certificate, certify
+    >>> X, y = [[3, 2], [-2, 2], [-2, -3]], [1, -1, 1]
+    >>> kept = certify(X, y, fit_intercept=False).to_json()
+    >>> again = Certificate.from_json(kept)
+    >>> again.verdict, again.verify(X, y)
+    ('separable', True)
+    """
+
+    def __init__(self, proof: Proof, classes: list[Any], feature_names: list[str] | None = None) -> None:
+        self.proof = proof
+        self.classes = classes
+        self.feature_names = feature_names
+
+    @property
+    def verdict(self) -> str:
+        """The answer."""
+        return self.proof.verdict
+
+    @property
+    def ties(self) -> str | None:
+        """The meaning of a tie under which touching data are separable."""
+        return self.proof.ties
+
+    @property
+    def separation(self) -> str | None:
+        """The statistician's answer."""
+        return self.proof.separation
+
+    @property
+    def separator(self) -> tuple[Array, Any] | None:
+        """The weights and the bias."""
+        if self.proof.direction is None:
+            return None
+        numbers = [number for vector in self.proof.direction for number in vector]
+        usable = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in numbers)
+        table = np.array([[float(n) if usable else n for n in vector] for vector in self.proof.direction])
+        w, b = table[:, : self.proof.d], table[:, self.proof.d] if self.proof.bias else np.zeros(len(table))
+        return (w[0], b[0]) if self.proof.n_classes == 2 else (w, b)
+
+    @property
+    def margin(self) -> tuple[float, float] | None:
+        """The interval of the best margin, or None where there is none."""
+        if self.verdict == "touching":
+            return 0.0, 0.0
+        return None if self.proof.margin is None else (self.proof.margin.lower, self.proof.margin.upper)
+
+    @property
+    def geometric_margin(self) -> tuple[float, float] | None:
+        """The interval of the best margin with the bias unpenalised, or None where there is none."""
+        return None if self.proof.geometric is None else (self.proof.geometric.lower, self.proof.geometric.upper)
+
+    @property
+    def radius(self) -> float:
+        """The largest norm."""
+        square = self.proof.radius_squared
+        if square.denominator == 1 and isqrt(square.numerator) ** 2 == square.numerator:
+            return float(isqrt(square.numerator))
+        return float(np.sqrt(float(square)))
+
+    @property
+    def mistake_bound(self) -> int | None:
+        """The most mistakes a perceptron can make, or None where nothing bounds them."""
+        return self.proof.mistake_bound
+
+    @property
+    def witness(self) -> Witness | None:
+        """The few examples that make a strict separator impossible, with their exact weights."""
+        return self.proof.witness
+
+    @property
+    def infinite(self) -> list[Any]:
+        """The coefficients, by name or number, that a logistic regression sends to infinity along `separator`."""
+        if self.proof.direction is None:
+            return []
+        names: list[Any] = list(self.feature_names or range(self.proof.d)) + ["intercept"] * self.proof.bias
+        vectors = self.proof.direction
+        moving = [any(vector[j] != vectors[0][j] for vector in vectors) if len(vectors) > 1 else vectors[0][j] != 0
+                  for j in range(len(names))]  # fmt: skip
+        return [name for name, moves in zip(names, moving, strict=True) if moves]
+
+    def verify(self, X: Any, y: Any) -> bool:
+        """Check every claim against the data, exactly, without the code that found it.
+
+        "undecided" claims nothing that could be checked, and does not verify.
+
+        Examples
+        --------
+        >>> from separatrix import certify
+        >>> X, y = [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1]
+        >>> certify(X, y).verify(X, y), certify(X, y).verify(X, [1, 1, -1, -1])
+        (True, False)
+        """
+        return self.fault(X, y) is None
+
+    def fault(self, X: Any, y: Any) -> str | None:
+        """Return what does not hold for these data, or None."""
+        rows, labels, _ = read_examples(X, y)
+        if len(set(self.classes)) != self.proof.n_classes or sorted(self.classes) != self.classes:
+            return "the classes are not sorted and different"
+        if self.feature_names is not None and len(self.feature_names) != self.proof.d:
+            return f"there are {len(self.feature_names)} names for {self.proof.d} features"
+        try:
+            codes = encode_as(np.asarray(self.classes), labels)
+        except (ValueError, TypeError) as problem:
+            return str(problem)
+        return checking.fault(self.proof, rows.source, codes)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return the certificate as JSON, every rational as "p/q"; also write it to `path` if given."""
+        proof = self.proof
+        document = {
+            "format": FORMAT,
+            "examples": proof.n,
+            "features": proof.d,
+            "feature_names": self.feature_names,
+            "classes": self.classes,
+            "bias": proof.bias,
+            "verdict": proof.verdict,
+            "ties": proof.ties,
+            "separation": proof.separation,
+            "direction": _direction_out(proof.direction),
+            "margin": _margin_out(proof.margin),
+            "geometric_margin": _margin_out(proof.geometric),
+            "radius_squared": str(proof.radius_squared),
+            "mistake_bound": proof.mistake_bound,
+            "witness": _witness_out(proof.witness),
+            "spanning": _witness_out(proof.spanning),
+            "equations": _direction_out(proof.equations),
+        }
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @classmethod
+    def from_json(cls, source: str | Path) -> Certificate:
+        """Read a certificate from JSON text, or from a file given as a `Path`."""
+        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
+        try:
+            document = json.loads(text)
+            if document["format"] != FORMAT:
+                raise ValueError(f"the format is {document['format']!r}, not {FORMAT!r}")
+            proof = Proof(
+                n=_of(int, document["examples"]),
+                d=_of(int, document["features"]),
+                n_classes=len(document["classes"]),
+                bias=_of(bool, document["bias"]),
+                verdict=_of(str, document["verdict"]),
+                ties=document["ties"],
+                separation=document["separation"],
+                direction=None if document["direction"] is None else _direction_in(document["direction"]),
+                margin=_margin_in(document["margin"]),
+                geometric=_margin_in(document["geometric_margin"]),
+                radius_squared=_rational(document["radius_squared"]),
+                mistake_bound=document["mistake_bound"],
+                witness=_witness_in(document["witness"]),
+                spanning=_witness_in(document["spanning"]),
+                equations=_direction_in(document["equations"]),
+            )
+            return cls(proof, list(document["classes"]), document["feature_names"])
+        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
+            what = f"{problem} is missing" if isinstance(problem, KeyError) else problem
+            raise ValueError(f"this is not a certificate: {what}") from None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Certificate):
+            return NotImplemented
+        return self.proof == other.proof and self.classes == other.classes and self.feature_names == other.feature_names
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Certificate: " + "\n  ".join(lines(self))
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def certify(
+    X: Any, y: Any, *, fit_intercept: bool = True, exact: bool | str = "auto", time_limit: float | None = None
+) -> Certificate:
+    """Prove whether a linear classifier can get every example right, by what margin, or which few examples forbid it.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or data frame of shape (n_examples, n_features)
+    y : labels; two classes, or K classes jointly (L2 5)
+    fit_intercept : allow a bias, by augmenting x with a 1.
+    exact : "auto" narrows the margin until its ends agree to nine digits or so, by exact arithmetic where floating point
+        stalls; True always by exact arithmetic; False, for whom the verdict is enough, takes the margin of the first
+        separator, an upper end that is easy to prove, and with a bias no geometric one. The proof is exact in any case.
+    time_limit : seconds, after which what is not decided stays "undecided".
+
+    Examples
+    --------
+    Example 1 of L4 is separable; the margin is 4/√26 and R = 4, so no perceptron ever makes more than 26 mistakes on it.
+
+    >>> from separatrix import certify
+    >>> certificate = certify([[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1], fit_intercept=False)
+    >>> certificate.verdict, certificate.mistake_bound
+    ('separable', 26)
+
+    XOR is not, and all four points are needed to see it.
+
+    >>> certificate = certify([[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1])
+    >>> certificate.verdict, certificate.witness.rows, [str(weight) for weight in certificate.witness.weights]
+    ('inseparable', (0, 1, 2, 3), ['1/4', '1/4', '1/4', '1/4'])
+    """
+    if exact not in ("auto", True, False):
+        raise ValueError(f"exact must be 'auto', True or False, not {exact!r}")
+    if not isinstance(fit_intercept, bool | np.bool_):
+        raise ValueError(f"fit_intercept must be True or False, not {fit_intercept!r}")
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
+    rows, labels, names = read_examples(X, y)
+    classes, codes = encode(labels)
+    if len(classes) < 2:
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+    if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
+        raise ValueError(
+            f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"
+        )
+    proof = prove(rows, codes, len(classes), bool(fit_intercept), exact, time_limit)
+    return Certificate(proof, classes.tolist(), names)
+
+
+def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
+    """Return rows that float64 holds exactly, labels and feature names; raise for what no proof could be about."""
+    names = _get_feature_names(X)
+    labels = labels_of(X, y, "certify")
+    if isinstance(X, list) or getattr(X, "dtype", None) is np.dtype(object):
+        _refuse_unrepresentable(np.asarray(X))
+    given = X
+    try:
+        X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = X.astype(np.float64) if X.dtype == object else X
+    except ValueError:
+        name_text_column(given)
+        raise
+    if X.dtype.kind == "f" and X.dtype.itemsize > 8:
+        raise ValueError(f"X has the type {X.dtype}, of which float64 cannot hold every number: convert it first")
+    rows = Rows(sp.csr_array(X) if sp.issparse(X) else X)
+    rows.survey(names=None if names is None else [str(name) for name in names])
+    return rows, labels, None if names is None else [str(name) for name in names]
+
+
+def _refuse_unrepresentable(table: Array) -> None:
+    """Raise for whole numbers that NumPy would round: the proof would be about other data."""
+    if table.dtype != object:
+        return
+    for place, value in np.ndenumerate(table):
+        if isinstance(value, int) and abs(value) > _SURE:
+            raise ValueError(f"X{list(place)} = {value} is too large to be held exactly beside the others: scale it down")
+
+
+def _direction_out(direction: Direction | None) -> list[list[str]] | None:
+    return None if direction is None else [[str(number) for number in vector] for vector in direction]
+
+
+def _direction_in(vectors: Any) -> Direction:
+    return tuple(tuple(_rational(number) for number in vector) for vector in vectors)
+
+
+def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
+    if witness is None:
+        return None
+    return {"rows": witness.rows, "rivals": witness.rivals, "weights": [str(weight) for weight in witness.weights]}
+
+
+def _witness_in(part: Any) -> Witness | None:
+    if part is None:
+        return None
+    rows, rivals = (tuple(_of(int, i) for i in part[name]) for name in ("rows", "rivals"))
+    return Witness(rows, rivals, tuple(_rational(weight) for weight in part["weights"]))
+
+
+def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
+    if part is None:
+        return None
+    return {
+        "lower": part.lower,
+        "upper": part.upper,
+        "direction": _direction_out(part.direction),
+        "least": str(part.least),
+        "weights": _witness_out(part.weights),
+    }
+
+
+def _margin_in(part: Any) -> MarginProof | None:
+    if part is None:
+        return None
+    weights = _witness_in(part["weights"])
+    if weights is None:
+        raise ValueError("a margin has no weights")
+    lower, upper = (float(part[name]) for name in ("lower", "upper"))
+    if not (isfinite(lower) and isfinite(upper)):
+        raise ValueError("a margin is not a finite number")
+    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, lower, upper)
+
+
+def _of(kind: type[Kind], value: Any) -> Kind:
+    """Return a value that must be of this very type: True is no number, and 3.9 no row."""
+    if type(value) is not kind:
+        raise ValueError(f"{value!r} should be of type {kind.__name__}")
+    return value
+
+
+def _rational(text: Any) -> Fraction:
+    """Return the number written "p" or "p/q"; nothing shorter that stands for something huge."""
+    if not isinstance(text, str) or not re.fullmatch(r"-?\d+(/\d+)?", text):
+        raise ValueError(f"{text!r:.60} is not a whole number or a fraction p/q")
+    return Fraction(text)

@@ -1,0 +1,398 @@
+"""Is this proof right? Answered from the data alone, in exact rational arithmetic, with no code of the search.
+
+A float is an exact rational. Signs of ⟨w,a⟩ are first taken in floating point, where the error is at most
+(m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is
+decided again with big integers. Sums of a witness are integers from the start and come to literally 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
+
+Signs = NDArray[np.int8]
+
+_UNIT = 2.0**-53
+_TINY = 1e-290
+_BLOCK = 1 << 21
+_PRIME = (1 << 31) - 19
+
+
+class Examples:
+    """The rows of X exactly, with a 1 appended where there is a bias, and the class of each."""
+
+    def __init__(self, X: Any, codes: NDArray[Any], n_classes: int, bias: bool) -> None:
+        self.X: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        self.codes = np.asarray(codes, np.int64)
+        self.n, self.d = self.X.shape
+        self.K, self.bias, self.m = n_classes, bias, self.X.shape[1] + bias
+        self._norms: NDArray[np.float64] | None = None
+
+    def blocks(self) -> Iterator[tuple[int, int, Any]]:
+        """Yield (begin, end, rows as float64), each number rounded at most once."""
+        step = max(1, _BLOCK // max(1, self.d))
+        for begin in range(0, self.n, step):
+            end = min(self.n, begin + step)
+            block = self.X if end - begin == self.n else self.X[begin:end]  # slicing CSR copies it
+            yield begin, end, block.astype(np.float64, copy=False)
+
+    @property
+    def norms(self) -> NDArray[np.float64]:
+        """‖x̃‖ of each row, to a relative error far below one in a thousand."""
+        if self._norms is None:
+            squares = np.empty(self.n)
+            with np.errstate(all="ignore"):
+                for begin, end, block in self.blocks():
+                    if sp.issparse(block):
+                        squares[begin:end] = np.asarray(block.multiply(block).sum(axis=1)).reshape(-1)
+                    else:
+                        squares[begin:end] = np.einsum("ij,ij->i", block, block)
+                self._norms = np.sqrt(squares + self.bias)
+        return self._norms
+
+    def row(self, i: int) -> dict[int, Fraction]:
+        """Return the nonzero numbers of x̃ᵢ by column."""
+        if sp.issparse(self.X):
+            span = slice(self.X.indptr[i], self.X.indptr[i + 1])
+            pairs: Iterable[tuple[int, Any]] = zip(self.X.indices[span].tolist(), self.X.data[span].tolist(), strict=True)
+        else:
+            pairs = enumerate(self.X[i].tolist())
+        exact: dict[int, Fraction] = {}
+        for j, value in pairs:
+            if value:
+                exact[j] = exact.get(j, Fraction(0)) + Fraction(value)
+        if self.bias:
+            exact[self.d] = Fraction(1)
+        return exact
+
+    def signs(self, direction: Direction, threshold: Fraction) -> Signs:
+        """Return the sign of ⟨w,a⟩ − threshold by row: one for two classes, one a rival for more (0 at the own class)."""
+        parts = [number.denominator for vector in direction for number in vector]
+        scale = lcm(threshold.denominator, *set(parts))
+        W = [_cleared(vector, scale) for vector in direction]
+        (c,) = _cleared([threshold], scale)
+        top = 1 << max(
+            1, max((abs(number).bit_length() for vector in W for number in vector), default=1), abs(c).bit_length()
+        )
+        floats = np.array([[number / top for number in vector] for vector in W])
+        coef = np.ascontiguousarray(floats[0, : self.d] if self.K == 2 else floats[:, : self.d].T)
+        intercept = floats[:, self.d] if self.bias else np.zeros(len(W))
+        size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1)))) + _TINY
+        limit = c / top
+        out = np.zeros((self.n, 1 if self.K == 2 else self.K), np.int8)
+        for begin, end, block in self.blocks():
+            codes = self.codes[begin:end]
+            with np.errstate(all="ignore"):
+                scores = np.asarray(block @ coef).reshape(end - begin, -1) + intercept
+                error = 2.02 * (self.m + 8) * _UNIT * (self.norms[begin:end] + _TINY)[:, None] * size + _TINY
+                if self.K == 2:
+                    leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
+                else:
+                    leads = scores[np.arange(end - begin), codes][:, None] - scores
+                    error = 2 * error
+                error = error + 8 * _UNIT * abs(limit)
+                leads = leads - limit
+                sure = np.abs(leads) > error
+            signs = np.where(leads > 0, 1, -1).astype(np.int8)
+            if self.K > 2:
+                sure[np.arange(end - begin), codes] = True
+                signs[np.arange(end - begin), codes] = 0
+            doubtful = np.flatnonzero(~sure.all(axis=1))
+            if doubtful.size:
+                self._decide(begin, doubtful, W, c, sure, signs)
+            out[begin:end] = signs
+        return out
+
+    def _decide(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, sure: Any, signs: Signs) -> None:
+        """Replace the doubtful signs by exact ones."""
+        if self._decide_in_whole_floats(begin, doubtful, W, c, signs):
+            return
+        for t in doubtful.tolist():
+            row = self.row(begin + t)
+            scale = lcm(1, *(value.denominator for value in row.values()))
+            whole = [(j, int(value * scale)) for j, value in row.items()]
+            scores = [sum(vector[j] * value for j, value in whole) for vector in W]
+            own = int(self.codes[begin + t])
+            leads = [scores[0] if own == 1 else -scores[0]] if self.K == 2 else [scores[own] - score for score in scores]
+            for k, lead in enumerate(leads):
+                if not sure[t, k]:
+                    signs[t, k] = (lead > c * scale) - (lead < c * scale)
+
+    def _decide_in_whole_floats(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, signs: Signs) -> bool:
+        """Decide by exact floats: whole numbers whose products and sums all stay below 2⁵³. Tell whether it could."""
+        if max((abs(number) for vector in W for number in vector), default=0) >= 1 << 52 or abs(c) >= 1 << 50:
+            return False
+        rows = self.X[begin + doubtful].astype(np.float64)
+        values = rows.data if sp.issparse(rows) else rows
+        floats = np.array(W, dtype=np.float64)
+        size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1))))
+        with np.errstate(all="ignore"):
+            if not (values == np.floor(values)).all() or not (self.norms[begin + doubtful] * size < 2.0**50).all():
+                return False
+        scores = np.asarray(rows @ np.ascontiguousarray(floats[:, : self.d].T)) + (floats[:, self.d] if self.bias else 0.0)
+        codes = self.codes[begin + doubtful]
+        if self.K == 2:
+            leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
+        else:
+            leads = scores[np.arange(len(codes)), codes][:, None] - scores
+        signs[doubtful] = np.sign(leads - c).astype(np.int8)
+        if self.K > 2:
+            signs[doubtful, codes] = 0
+        return True
+
+    def whole_rows(self, which: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
+        """Return some rows x̃ as Python integers, and the denominator that was cleared from each column."""
+        taken = self.X[list(which)]
+        taken = taken.toarray() if sp.issparse(taken) else taken
+        whole, scales = np.ones((len(which), self.m), object), [1] * self.m
+        if taken.dtype.kind in "iub":
+            whole[:, : self.d] = taken.astype(object) + 0
+            return whole, scales
+        mantissas, exponents = np.frexp(taken.astype(np.float64))
+        exponents = np.where(mantissas != 0, exponents - 53, 1024)
+        lowest = np.minimum(exponents.min(axis=0), 0)
+        raised = np.where(mantissas != 0, exponents - lowest, 0)
+        whole[:, : self.d] = (mantissas * 2.0**53).astype(np.int64).astype(object) << raised.astype(object)
+        scales[: self.d] = [1 << -int(exponent) for exponent in lowest]
+        return whole, scales
+
+    def combination(self, witness: Witness) -> dict[tuple[int, int], Fraction]:
+        """Return the nonzero numbers of Σλa by (block, column); two classes share block 0."""
+        scale = lcm(1, *(weight.denominator for weight in witness.weights))
+        weights = np.array(_cleared(witness.weights, scale), object)
+        rows, cleared = self.whole_rows(witness.rows)
+        own, rivals = self.codes[list(witness.rows)], np.array(witness.rivals)
+        total: dict[tuple[int, int], Fraction] = {}
+        for block in range(1 if self.K == 2 else self.K):
+            signs = np.where(own == 1, 1, -1) if self.K == 2 else (own == block).astype(int) - (rivals == block)
+            for j, value in enumerate((weights * signs.astype(object)) @ rows):
+                if value:
+                    total[block, j] = Fraction(int(value), cleared[j] * scale)
+        return total
+
+    def within_radius(self, claimed: Fraction) -> bool:
+        """Tell whether every ‖x̃‖² is at most `claimed`, and the largest is that to nine digits."""
+        top = float(claimed)
+        squares = self.norms * self.norms
+        error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
+        if not top <= float(np.max(squares)) * (1 + 1e-9) + _TINY:
+            return not np.isfinite(np.max(squares)) and claimed == max(map(self._square, range(self.n)))
+        doubtful = np.flatnonzero(~(squares + error < top))
+        if doubtful.size and top < 2.0**50:
+            rows = self.X[doubtful].astype(np.float64)
+            values = rows.data if sp.issparse(rows) else rows
+            if (values == np.floor(values)).all():
+                whole = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+                return int(np.max(np.asarray(whole))) + self.bias <= claimed
+        return all(self._square(i) <= claimed for i in doubtful.tolist())
+
+    def _square(self, i: int) -> Fraction:
+        return sum((value * value for value in self.row(i).values()), Fraction(0))
+
+
+def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:
+    """Return what is wrong with the proof for these examples, or None when every claim holds."""
+    examples = Examples(X, codes, proof.n_classes, proof.bias)
+    if (examples.n, examples.d) != (proof.n, proof.d):
+        return f"the proof is about {proof.n} × {proof.d} numbers, the data have {examples.n} × {examples.d}"
+    for check in (_well_formed, _verdict, _separation, _numbers):
+        problem = check(proof, examples)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _well_formed(proof: Proof, examples: Examples) -> str | None:
+    spanned = proof.spanning is not None or bool(proof.equations)
+    directed = proof.direction is not None and proof.separation not in ("complete", "quasi-complete")
+    if directed or (spanned and proof.separation != "overlap"):
+        return "a direction or a spanning witness is given for a separation that is not claimed"
+    vectors = 1 if proof.n_classes == 2 else proof.n_classes
+    directions = [proof.direction] + [part.direction for part in (proof.margin, proof.geometric) if part is not None]
+    for direction in directions:
+        if direction is not None and (len(direction) != vectors or any(len(vector) != examples.m for vector in direction)):
+            return "a direction has the wrong shape"
+    witnesses = [proof.witness, proof.spanning] + [p.weights for p in (proof.margin, proof.geometric) if p is not None]
+    for witness in witnesses:
+        if witness is None:
+            continue
+        if not len(witness.rows) == len(witness.rivals) == len(witness.weights) or not witness.rows:
+            return "a witness is empty or uneven"
+        for i, rival, weight in zip(witness.rows, witness.rivals, witness.weights, strict=True):
+            if not 0 <= i < examples.n or not 0 <= rival < proof.n_classes or rival == examples.codes[i]:
+                return f"a witness names row {i} against class {rival}, which is no pair of these data"
+            if weight <= 0:
+                return f"a witness has the weight {weight} on row {i}: weights must be positive"
+        if len(set(zip(witness.rows, witness.rivals, strict=True))) != len(witness.rows):
+            return "a witness names a pair twice"
+    return None
+
+
+def _is_loose(examples: Examples, ties: str) -> NDArray[np.bool_]:
+    """Tell for each pair whether a lead of 0 is right under this meaning of ties."""
+    if examples.K == 2:
+        return np.asarray(examples.codes == (1 if ties == "+1" else 0))[:, None]
+    return np.asarray(np.arange(examples.K)[None, :] > examples.codes[:, None])
+
+
+def _loose_pairs(proof: Proof, examples: Examples, ties: str) -> list[bool]:
+    assert proof.witness is not None
+    loose = _is_loose(examples, ties)
+    return [
+        bool(loose[i, 0 if examples.K == 2 else r]) for i, r in zip(proof.witness.rows, proof.witness.rivals, strict=True)
+    ]
+
+
+def _verdict(proof: Proof, examples: Examples) -> str | None:
+    meanings = ("+1", "-1") if proof.n_classes == 2 else ("first",)
+    if (proof.ties is not None) != (proof.verdict == "touching"):
+        return "ties are named where nothing touches, or not named where something does"
+    if proof.verdict == "separable":
+        if proof.direction is None or proof.witness is not None:
+            return "a separable verdict needs a separator, and no witness"
+        same = proof.margin is not None and proof.direction == proof.margin.direction  # whose leads are compared below
+        return None if same else "the separator is not the one whose margin is proven"
+    if proof.verdict not in ("touching", "inseparable"):
+        return f"{proof.verdict!r} is not a verdict that can be proven"
+    if proof.witness is None:
+        return f"a verdict of {proof.verdict} needs a witness"
+    if examples.combination(proof.witness):
+        return "the witness does not add up to zero"
+    if proof.verdict == "inseparable":
+        for ties in meanings:
+            if not proof.bias and all(_loose_pairs(proof, examples, ties)):
+                return f"the witness says nothing against ties that mean {ties!r}"
+        return None
+    if proof.ties is None or proof.ties not in meanings or not all(_loose_pairs(proof, examples, proof.ties)):
+        return "the witness is not on the side that touches"
+    if proof.direction is None:
+        return "a touching verdict needs an exact direction"
+    signs, loose = examples.signs(proof.direction, Fraction(0)), _is_loose(examples, proof.ties)
+    if (signs < 0).any() or ((signs == 0) & ~loose & ~_own(examples)).any():
+        return "the direction does not separate under that meaning of a tie"
+    return None
+
+
+def _own(examples: Examples) -> NDArray[np.bool_]:
+    if examples.K == 2:
+        return np.zeros((examples.n, 1), bool)
+    return np.asarray(np.arange(examples.K)[None, :] == examples.codes[:, None])
+
+
+def _separation(proof: Proof, examples: Examples) -> str | None:
+    if (proof.separation == "complete") != (proof.verdict == "separable"):
+        return "complete separation and a separable verdict are the same thing"
+    if proof.separation in (None, "complete"):
+        return None
+    if proof.separation == "quasi-complete":
+        if proof.direction is None:
+            return "quasi-complete separation needs an exact direction"
+        signs = examples.signs(proof.direction, Fraction(0))
+        if (signs < 0).any() or not (signs > 0).any():
+            return "the direction has a negative lead, or no positive one"
+        return None
+    if proof.separation != "overlap" or proof.spanning is None:
+        return f"{proof.separation!r} is not proven"
+    return _overlap(proof, proof.spanning, examples)
+
+
+def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
+    """λ > 0 on rows that span all rows, Σλa = 0: a w with no negative lead is 0 on the witness, hence on every row."""
+    if examples.combination(spanning):
+        return "the spanning witness does not add up to zero"
+    for equation in proof.equations:
+        if len(equation) != examples.m:
+            return "an equation has the wrong length"
+        single = Examples(examples.X, np.ones(examples.n), 2, proof.bias)
+        if single.signs((equation,), Fraction(0)).any():
+            return "an equation does not hold for every row"
+    blocks = 1 if proof.n_classes == 2 else proof.n_classes - 1
+    scales = [lcm(1, *(number.denominator for number in equation)) for equation in proof.equations]
+    table = [_cleared(equation, scale) for equation, scale in zip(proof.equations, scales, strict=True)]
+    if proof.equations and _rank(np.array(table, object)) < len(proof.equations):
+        return "the equations are not independent"
+    rows, _ = examples.whole_rows(spanning.rows)
+    if proof.n_classes > 2:
+        own, rivals = examples.codes[list(spanning.rows)][:, None], np.array(spanning.rivals)[:, None]
+        signs = [((own == block).astype(object) + 0) - ((rivals == block) + 0) for block in range(1, proof.n_classes)]
+        rows = np.concatenate([sign * rows for sign in signs], axis=1)
+    if _rank(rows) + blocks * len(proof.equations) < blocks * examples.m:
+        return "the spanning witness does not span all rows"
+    return None
+
+
+def _rank(whole: NDArray[Any]) -> int:
+    """Return the rank modulo a prime, which is never above the true one."""
+    table = (whole % _PRIME).astype(np.int64)
+    rank = 0
+    for j in range(table.shape[1]):
+        found = np.flatnonzero(table[rank:, j])
+        if not found.size:
+            continue
+        pivot = rank + int(found[0])
+        table[[rank, pivot]] = table[[pivot, rank]]
+        table[rank] = table[rank] * pow(int(table[rank, j]), -1, _PRIME) % _PRIME
+        below = rank + 1 + np.flatnonzero(table[rank + 1 :, j])
+        table[below] = (table[below] - table[below, j][:, None] * table[rank] % _PRIME) % _PRIME
+        rank += 1
+        if rank == len(table):
+            break
+    return rank
+
+
+def _numbers(proof: Proof, examples: Examples) -> str | None:
+    if not examples.within_radius(proof.radius_squared):
+        return "the radius is not the largest norm"
+    if proof.verdict != "separable":
+        wrong = proof.margin is not None or proof.geometric is not None or proof.mistake_bound is not None
+        return "a margin is claimed where there is none" if wrong else None
+    if proof.margin is None or proof.mistake_bound is None:
+        return "a separable verdict needs its margin and its bound"
+    problem = _margin(proof.margin, examples, penalised=True)
+    if problem is None and proof.geometric is not None:
+        problem = _margin(proof.geometric, examples, penalised=False)
+    if problem is not None:
+        return problem
+    factor = 1 if proof.n_classes == 2 else 2
+    bound = factor * proof.radius_squared * _square(proof.margin.direction, examples.m) / proof.margin.least**2
+    return None if proof.mistake_bound == bound.__floor__() else "the mistake bound is not the floor of R²/γ²"
+
+
+def _square(direction: Direction, width: int) -> Fraction:
+    scale = lcm(1, *(number.denominator for vector in direction for number in vector))
+    return Fraction(sum(whole * whole for vector in direction for whole in _cleared(vector[:width], scale)), scale * scale)
+
+
+def _cleared(numbers: Iterable[Fraction], scale: int) -> list[int]:
+    """Return numbers × scale, for a scale that every denominator divides."""
+    return [number.numerator * (scale // number.denominator) for number in numbers]
+
+
+def _margin(part: MarginProof, examples: Examples, penalised: bool) -> str | None:
+    width = examples.m if penalised else examples.d
+    if not penalised and examples.K > 2:
+        return "a geometric margin is a matter of two classes"
+    if part.least <= 0 or not 0 <= part.lower <= part.upper:
+        return "a margin interval must be positive and in order"
+    signs = examples.signs(part.direction, part.least)
+    if (signs < 0).any():
+        return f"a lead lies below the least one claimed, {float(part.least):g}"
+    norm = _square(part.direction, width)
+    if Fraction(part.lower) ** 2 * norm > part.least**2:
+        return "the lower end of a margin is above least/‖w‖"
+    total = sum(part.weights.weights, Fraction(0))
+    combination = examples.combination(part.weights)
+    if not penalised and examples.bias and (0, examples.d) in combination:
+        return "the weights of the geometric margin do not balance the classes"
+    length = sum((value * value for (_, j), value in combination.items() if j < width), Fraction(0))
+    if length > (Fraction(part.upper) * total) ** 2:
+        return "the upper end of a margin is below ‖Σλa‖/Σλ"
+    return None

@@ -1,0 +1,316 @@
+"""The best margin of separable data, between two numbers that are both proven (L1 9, L2 10, L4 6 and 9).
+
+    min ⟨w,a⟩ / ‖w‖  ≤  γ  ≤  ‖Σλa‖ / Σλ        for any w, and any λ ≥ 0
+
+The nearest point of the hull of a working set gives both w and λ; the pairs it gets wrong join the set. Where floating
+point stalls, the equations of the nearest point on its support, which are linear, are solved exactly. For the geometric
+margin the bias has no part in ‖w‖ and λ balances the classes: the point sought is half the difference of two points, one
+in the hull of each class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import gcd, lcm, nextafter, sqrt
+
+import numpy as np
+
+from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.nearest_point import nearest, worst
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import MarginProof
+from separatrix.proofs.rationals import System, Whole, independent
+from separatrix.proofs.separator_search import check_time
+
+_GOAL = 1e-9
+_ENOUGH = 1e-7
+_SMALL = 300
+_BITS = 50
+
+
+def root_below(square: Fraction) -> float:
+    """Return a float at most the root of `square`, and the next one or two to it."""
+    guess = _root(square)
+    while guess > 0 and Fraction(guess) ** 2 > square:
+        guess = nextafter(guess, 0.0)
+    return guess
+
+
+def root_above(square: Fraction) -> float:
+    """Return a float at least the root of `square`, and the next one or two to it."""
+    guess = _root(square)
+    while Fraction(guess) ** 2 < square:
+        guess = nextafter(guess, np.inf)
+    return guess
+
+
+def _root(square: Fraction) -> float:
+    shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    even = square / Fraction(4) ** shift
+    return sqrt(float(even)) * 2.0**shift
+
+
+class Hull:
+    """One margin problem: with the bias penalised (γ of the theorem) or free (the geometric margin)."""
+
+    def __init__(self, pairs: Pairs, penalised: bool) -> None:
+        self.pairs, self.free_bias = pairs, pairs.bias and not penalised
+        self.width = pairs.dim - self.free_bias
+
+    def leads(self, w: Floats) -> tuple[Floats, Floats]:
+        """Return all leads of w, and w itself with its best bias where that is free."""
+        if not self.free_bias:
+            return self.pairs.leads(w), w
+        leads = self.pairs.leads(np.append(w[: self.width], 0.0))
+        positive = self.pairs.codes == 1
+        bias = (float(leads[~positive].min()) - float(leads[positive].min())) / 2.0
+        return leads + bias * self.pairs.signs, np.append(w[: self.width], bias)
+
+    def balanced(self, weights: Floats, which: Ints) -> Floats:
+        """Return the weights with half on each class, where the bias is free."""
+        if self.free_bias:
+            positive = self.pairs.codes[which] == 1
+            for side in (positive, ~positive):
+                total = float(weights[side].sum())
+                if total > 0:
+                    weights = np.where(side, weights / (2 * total), weights)
+        return weights
+
+    def vectors(self, which: Ints) -> Floats:
+        """Return the vectors of some pairs, without the bias where that is free."""
+        return self.pairs.vectors(which)[:, : self.width]
+
+    def nearest(self, Z: Floats, which: Ints) -> Floats | None:
+        """Return weights of the nearest point. A free bias is a very long coordinate, then a linear system."""
+        if not self.free_bias:
+            return nearest(Z)
+        heavy = np.append(Z, 1e3 * self.pairs.signs[which][:, None], axis=1)
+        weights = nearest(heavy)
+        if weights is None:
+            return None
+        weights = self.balanced(weights, which)
+        support = np.flatnonzero(weights > 0)
+        polished = self._polished(Z[support], which[support])
+        if polished is not None:
+            weights = np.zeros(len(which))
+            weights[support] = polished
+        return weights
+
+    def _polished(self, Z: Floats, which: Ints) -> Floats | None:
+        k = len(which)
+        system = np.zeros((k + 2, k + 2))
+        system[:k, :k] = Z @ Z.T
+        system[:k, k] = system[k, :k] = 1.0
+        system[:k, k + 1] = system[k + 1, :k] = self.pairs.signs[which]
+        right = np.zeros(k + 2)
+        right[k] = 1.0
+        try:
+            solved: Floats = np.linalg.solve(system, right)[:k].astype(np.float64)
+        except np.linalg.LinAlgError:
+            solved = np.linalg.lstsq(system, right, rcond=1e-15)[0][:k].astype(np.float64)
+        return self.balanced(solved, which) if (solved > 0).all() else None
+
+
+def interval(
+    pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penalised: bool = True, near: Ints | None = None
+) -> MarginProof:
+    """Return the proven interval of the margin, as narrow as it gets; w is some separator, `near` pairs to begin with."""
+    hull = Hull(pairs, penalised)
+    leads, w = hull.leads(w)
+    if exact is False:  # w as it is, and the shortest of a few vectors
+        few = _opening(hull, leads, 10)
+        lengths = np.linalg.norm(hull.vectors(few), axis=1)
+        return _rounded(hull, w, few[[int(np.argmin(lengths))]], np.ones(1))
+    best_w, lower = w, float(leads.min()) / float(np.linalg.norm(w[: hull.width]))
+    work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
+    best, upper = (work, np.full(len(work), 1.0 / len(work))), np.inf
+    most = max(200, pairs.m)
+    for _ in range(100):
+        Z = hull.vectors(work)
+        size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max())) or 1.0
+        weights = hull.nearest(Z / size, work)
+        if weights is None:
+            break
+        v = weights @ Z
+        length = float(np.linalg.norm(v))
+        if length < upper:
+            best, upper = (work, weights), length
+        if not length > 0:
+            break
+        leads, full = hull.leads(np.append(v, 0.0) if hull.free_bias else v)
+        if float(leads.min()) / length > lower:
+            best_w, lower = full, float(leads.min()) / length
+        if upper - lower <= _GOAL * upper:
+            break
+        new = worst(leads, length * length * (1 - 1e-10), most, work)
+        if not new.size:
+            break
+        keep = (weights > 0) | (leads[work] < 2 * length * length)
+        work = np.union1d(work[keep], new)
+        check_time(deadline)
+    support = best[0][best[1] > 0]
+    small = len(support) * pairs.dim <= _SMALL
+    if exact is True or (exact == "auto" and (small or not upper - lower <= _ENOUGH * upper)):
+        polished = _exact(hull, support, upper - lower > _ENOUGH * upper, deadline)
+        if polished is not None and polished.upper - polished.lower <= upper - lower + 1e-12 * upper:
+            return polished
+    return _rounded(hull, best_w, best[0], best[1])
+
+
+def _opening(hull: Hull, leads: Floats, most: int) -> Ints:
+    """Return the pairs closest to a separator, of every class."""
+    chosen = []
+    rows_leads = leads if hull.pairs.K == 2 else leads.reshape(-1, hull.pairs.K).min(axis=1)
+    for k in range(hull.pairs.K):
+        members = np.flatnonzero(hull.pairs.codes == k)
+        chosen.append(members[np.argsort(rows_leads[members])[: max(5, most // hull.pairs.K)]])
+    rows = np.concatenate(chosen)
+    if hull.pairs.K == 2:
+        return np.sort(rows)
+    rivals = np.argmin(leads.reshape(-1, hull.pairs.K)[rows], axis=1)
+    return np.sort(rows * hull.pairs.K + rivals)
+
+
+def _rounded(hull: Hull, w: Floats, which: Ints, weights: Floats) -> MarginProof:
+    """Return the proof that floating-point w and λ give, with λ rounded to short numbers that balance exactly."""
+    whole = [int(value) for value in np.round(weights * 2.0**_BITS)]
+    chosen = [t for t, value in enumerate(whole) if value > 0]
+    exact = [Fraction(whole[t]) for t in chosen]
+    return _proof(hull, [Fraction(value) for value in w.tolist()], which[chosen], exact)
+
+
+def _proof(hull: Hull, w: list[Fraction], which: Ints, weights: list[Fraction]) -> MarginProof:
+    pairs = hull.pairs
+    if hull.free_bias:
+        positive = [bool(pairs.codes[p] == 1) for p in which]
+        sums = {
+            s: sum((v for v, side in zip(weights, positive, strict=True) if side is s), Fraction(0)) for s in (True, False)
+        }
+        weights = [weight * sums[not side] for weight, side in zip(weights, positive, strict=True)]
+    table, shifts = pairs.whole(which)
+    total = sum(weights, Fraction(0))
+    scale = lcm(1, *(weight.denominator for weight in weights))
+    combined = np.array([int(weight * scale) for weight in weights], object) @ table
+    square = squared([Fraction(int(v), 1 << s) for v, s in zip(combined[: hull.width], shifts, strict=False)])
+    least = least_lead(pairs, w)
+    norm = squared(w[: hull.width])
+    return MarginProof(
+        pairs.direction(w),
+        least,
+        pairs.witness(which, weights),
+        root_below(least * least / norm) if least > 0 else 0.0,
+        root_above(square / (total * scale) ** 2),
+    )
+
+
+def squared(numbers: list[Fraction]) -> Fraction:
+    """Return the sum of the squares."""
+    scale = lcm(1, *(number.denominator for number in numbers))
+    return Fraction(sum((number.numerator * (scale // number.denominator)) ** 2 for number in numbers), scale * scale)
+
+
+def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
+    """Return min ⟨w,a⟩ exactly where few pairs are near it, and otherwise a hair below."""
+    top = max(abs(value) for value in w) or Fraction(1)
+    floats = np.array([float(value / top) for value in w])
+    leads = pairs.leads(floats)
+    norms = np.sqrt(float(pairs.radius_squared)) * float(np.linalg.norm(floats))
+    error = 4 * (pairs.m + 8) * 2.0**-53 * norms
+    near = np.flatnonzero(leads <= float(leads.min()) + 2 * error)
+    if near.size * pairs.dim > 20_000:
+        return Fraction(float(leads.min()) - 2 * error) * top
+    table, shifts = pairs.whole(near)
+    scale = lcm(1, *(value.denominator for value in w)) << max(shifts)
+    whole = np.array([int(value * scale) >> shift for value, shift in zip(w, shifts, strict=True)], object)
+    return Fraction(min(int(value) for value in table @ whole), scale)
+
+
+def primitive(numbers: list[Fraction]) -> list[Fraction]:
+    """Return the numbers multiplied by what makes them whole and as small as can be."""
+    scale = lcm(1, *(number.denominator for number in numbers))
+    whole = [int(number * scale) for number in numbers]
+    common = gcd(*whole) or 1
+    return [Fraction(number // common) for number in whole]
+
+
+def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> MarginProof | None:
+    """Solve for the nearest point of the support's affine hull; drop negative weights, add violated pairs, and again."""
+    for _ in range(60 if persistent else 10):
+        check_time(deadline)
+        solved = _on_support(hull, support)
+        if solved is None:
+            return None
+        support, weights, w = solved
+        if min(weights) < 0:
+            support = np.delete(support, int(np.argmin([float(weight) for weight in weights])))
+            continue
+        positive = [t for t, weight in enumerate(weights) if weight > 0]
+        top = max(abs(value) for value in w)
+        leads, _ = hull.leads(np.array([float(value / top) for value in w]))
+        limit = float(leads[support[positive]].min())
+        new = worst(leads, limit - 1e-9 * abs(limit), 1, support)
+        if not new.size:
+            found = _proof(hull, primitive(w), support[positive], [weights[t] for t in positive])
+            return _shortened(hull, found, w) if found.least > 0 else None
+        support = np.sort(np.append(support[positive], new))
+    return None
+
+
+def at_least(pairs: Pairs, found: MarginProof, w: list[Fraction] | None, penalised: bool = True) -> MarginProof:
+    """Return the proof with w for its direction where w has the larger margin: an exact w may, where floats fail."""
+    if w is None or found.upper - found.lower <= _ENOUGH * found.upper:
+        return found
+    least = least_lead(pairs, w)
+    if least <= 0:
+        return found
+    lower = root_below(least * least / squared(w[: pairs.dim - (pairs.bias and not penalised)]))
+    return found if lower <= found.lower else replace(found, direction=pairs.direction(w), least=least, lower=lower)
+
+
+def _shortened(hull: Hull, found: MarginProof, w: list[Fraction]) -> MarginProof:
+    """Return the same proof with w in float64, which can be used as it is, where that is as good to twelve digits."""
+    if all(abs(number) < 1 << 53 for vector in found.direction for number in vector):
+        return found
+    top = max(abs(value) for value in w)
+    short = [Fraction(float(value / top)) for value in w]
+    least = least_lead(hull.pairs, short)
+    if least <= 0:
+        return found
+    lower = root_below(least * least / squared(short[: hull.width]))
+    if lower < found.lower * (1 - 1e-12):
+        return found
+    return replace(found, direction=hull.pairs.direction(short), least=least, lower=lower)
+
+
+def _on_support(hull: Hull, support: Ints) -> tuple[Ints, list[Fraction], list[Fraction]] | None:
+    """Return an affinely independent part of the support, its exact weights and w."""
+    table, shifts = hull.pairs.whole(support)
+    common = max(shifts)
+    V = table[:, : hull.width] * np.array([1 << (common - shift) for shift in shifts[: hull.width]], object)
+    ones = [np.ones((len(support), 1), object)]
+    if hull.free_bias:
+        ones.append(hull.pairs.signs[support].astype(np.int64).astype(object)[:, None])
+    rows, _ = independent(np.concatenate([*ones, V], axis=1))
+    rows = sorted(rows)
+    V, support, sides = V[rows], support[rows], [column[rows] for column in ones]
+    k, extra = len(rows), len(sides)
+    system: Whole = np.zeros((k + extra, k + extra), object)
+    system[:k, :k] = V @ V.T
+    for t, side in enumerate(sides):
+        system[:k, k + t], system[k + t, :k] = side[:, 0], side[:, 0]
+    right: Whole = np.zeros(k + extra, object)
+    right[k] = 1
+    try:
+        solved = System(system).solve(right)
+    except ValueError:
+        return None
+    weights = solved[:k]
+    w = [Fraction(0)] * hull.width
+    for weight, row in zip(weights, V, strict=True):
+        w = [value + weight * int(entry) for value, entry in zip(w, row, strict=True)]
+    w = [value / (1 << common) for value in w]
+    if hull.free_bias:
+        # Stationarity says Gλ + c + βy = 0 in units of 4^common: β is the bias.
+        w.append(solved[k + 1] / (1 << (2 * common)))
+    return support, weights, w

@@ -1,0 +1,156 @@
+"""The vectors a that the theorem is about: aᵢ = yᵢx̃ᵢ, and for K classes a pair (row, rival) with x̃ in two blocks.
+
+A pair has a number: its row for two classes, row·K + rival for more. The search asks for the leads ⟨w,a⟩ of all pairs,
+and for the vectors of a few, in floating point or as exact integers.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.engine.rows import Array, Floats, Ints, Rows
+from separatrix.kernels.modular import PRIME
+from separatrix.proofs.proof import Direction, Witness
+from separatrix.proofs.rationals import Whole, whole_columns
+
+
+class Pairs:
+    """All pairs of a data set, with columns divided by powers of two where `shifts` says so."""
+
+    def __init__(self, rows: Rows, codes: Array, n_classes: int, bias: bool) -> None:
+        self.rows, self.codes, self.K, self.bias = rows, np.asarray(codes, np.int64), n_classes, bias
+        self.m = rows.d + bias
+        self.blocks = 1 if n_classes == 2 else n_classes
+        self.dim = self.blocks * self.m
+        self.signs = np.where(self.codes == 1, 1.0, -1.0)
+        self.count = rows.n * (n_classes - 1)
+
+    def row_of(self, pairs: Ints) -> Ints:
+        """Return the row of each pair."""
+        return pairs if self.K == 2 else pairs // self.K
+
+    def rival_of(self, pairs: Ints) -> Ints:
+        """Return the rival class of each pair."""
+        return 1 - self.codes[pairs] if self.K == 2 else pairs % self.K
+
+    def leads(self, w: Floats) -> Floats:
+        """Return ⟨w,a⟩ by the number of the pair; infinite at a row's own class."""
+        W = w.reshape(self.blocks, self.m)
+        scores = self.rows.scores(W[:, : self.rows.d], W[:, self.rows.d] if self.bias else np.zeros(self.blocks))
+        if self.K == 2:
+            return scores[:, 0] * self.signs
+        every = np.arange(self.rows.n)
+        leads = scores[every, self.codes][:, None] - scores
+        leads[every, self.codes] = np.inf
+        flat: Floats = leads.reshape(-1)
+        return flat
+
+    def _taken(self, which: Ints) -> NDArray[Any]:
+        taken = self.rows.source[which]
+        return taken.toarray() if sp.issparse(taken) else np.asarray(taken)
+
+    def _block(self, begin: int, end: int) -> Any:
+        """Return rows begin…end; all of them as they are, because slicing CSR copies it."""
+        return self.rows.source if end - begin == self.rows.n else self.rows.source[begin:end]
+
+    def vectors(self, pairs: Ints) -> Floats:
+        """Return the vectors of some pairs, a row each."""
+        which = self.row_of(pairs)
+        x = np.ones((len(pairs), self.m))
+        x[:, : self.rows.d] = self._taken(which)
+        return self._placed(x, pairs)
+
+    def _placed(self, x: NDArray[Any], pairs: Ints) -> NDArray[Any]:
+        if self.K == 2:
+            return np.asarray(x * self.signs[pairs].astype(np.int64).astype(x.dtype)[:, None])
+        out = np.zeros((len(pairs), self.K, self.m), x.dtype)
+        every = np.arange(len(pairs))
+        out[every, self.codes[self.row_of(pairs)]] = x
+        out[every, self.rival_of(pairs)] = -x
+        return out.reshape(len(pairs), self.dim)
+
+    def whole(self, pairs: Ints) -> tuple[Whole, list[int]]:
+        """Return the vectors of some pairs as integers, and the power of two by which each column was multiplied."""
+        table, shifts = whole_columns(self._taken(self.row_of(pairs)))
+        if self.bias:
+            table = np.concatenate([table, np.ones((len(pairs), 1), object)], axis=1)
+            shifts = [*shifts, 0]
+        return self._placed(table, pairs), shifts * self.blocks
+
+    def residues(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return rows x̃ modulo p. A float is a whole number times a power of two, and 2³¹ ≡ 1."""
+        block = self._block(begin, end)
+        block = block.toarray() if sp.issparse(block) else np.asarray(block)
+        if block.dtype.kind == "u":
+            found = (block % np.uint64(PRIME)).astype(np.int64)
+        elif block.dtype.kind in "ib":
+            found = np.mod(block.astype(np.int64), PRIME)
+        else:
+            mantissa, exponent = np.frexp(block.astype(np.float64))
+            found = np.mod((mantissa * 2.0**53).astype(np.int64), PRIME)
+            found = found * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % PRIME
+        return np.concatenate([found, np.ones((len(found), 1), np.int64)], axis=1) if self.bias else found
+
+    def direction(self, w: Any) -> Direction:
+        """Return a flat vector as an exact direction."""
+        numbers = [Fraction(value) for value in (w.tolist() if isinstance(w, np.ndarray) else w)]
+        return tuple(tuple(numbers[k * self.m : (k + 1) * self.m]) for k in range(self.blocks))
+
+    def witness(self, pairs: Ints, weights: list[Fraction]) -> Witness:
+        """Return the pairs of positive weight as a witness, in order of rows."""
+        chosen = sorted((int(p), weight) for p, weight in zip(pairs, weights, strict=True) if weight)
+        places = np.array([p for p, _ in chosen], np.int64)
+        rows, rivals = self.row_of(places).tolist(), self.rival_of(places).tolist()
+        return Witness(tuple(rows), tuple(rivals), tuple(weight for _, weight in chosen)).normalised()
+
+    def column_scales(self) -> Floats:
+        """Return for each column of x̃ the power of two nearest above its largest size: dividing by it is exact."""
+        tops = np.zeros(self.m)
+        tops[self.rows.d :] = 1.0
+        for begin, end, _, _ in self.rows.blocks():
+            block = self._block(begin, end)
+            if sp.issparse(block):
+                if block.nnz:
+                    np.maximum.at(tops, block.indices, np.abs(block.data.astype(np.float64)))
+            elif end > begin:
+                block = block.astype(np.float64, copy=False)
+                tops[: self.rows.d] = np.maximum(tops[: self.rows.d], np.maximum(block.max(axis=0), -block.min(axis=0)))
+        exponents = np.frexp(tops)[1].astype(np.float64)
+        exponents[tops == 0] = 0
+        scales: Floats = np.tile(2.0**exponents, self.blocks)
+        return scales
+
+    def _is_whole(self, which: Ints) -> bool:
+        for begin in range(0, len(which), 1000):
+            taken = self.rows.source[which[begin : begin + 1000]]
+            values = taken.data if sp.issparse(taken) else np.asarray(taken)
+            if not (values == np.floor(values)).all():
+                return False
+        return True
+
+    @cached_property
+    def radius_squared(self) -> Fraction:
+        """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
+        squares = np.empty(self.rows.n)
+        for begin, end, _, _ in self.rows.blocks():
+            block = self._block(begin, end).astype(np.float64, copy=False)
+            summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
+            squares[begin:end] = np.asarray(summed).reshape(-1)
+        top = float(squares.max())
+        close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
+        if top < 2.0**50 and self._is_whole(close):
+            return Fraction(int(top) + self.bias)
+        if close.size <= 64:
+            exact, shifts = whole_columns(self._taken(close))
+            scales = [Fraction(1, 1 << (2 * shift)) for shift in shifts]
+            return (
+                max(sum((int(v) ** 2 * s for v, s in zip(row, scales, strict=True)), Fraction(0)) for row in exact)
+                + self.bias
+            )
+        return Fraction((top + self.bias) * (1 + 1e-12 + 1e-15 * self.m))

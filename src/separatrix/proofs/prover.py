@@ -1,0 +1,220 @@
+"""From data to a proof: the perceptron first, then the search, then how far from separable; each result checked exactly.
+
+A clean pass of the perceptron is a separator (L1 10: on separable data it must come, and often comes soon). Only where none
+comes are the hull's nearest point and linear programs asked, with columns scaled by powers of two, which is exact.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.estimators.linear import Perceptron
+from separatrix.proofs.checker import Examples, fault
+from separatrix.proofs.exact_simplex import TimeUp
+from separatrix.proofs.margin_interval import at_least, interval, primitive, squared
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import Proof, Witness
+from separatrix.proofs.rationals import Whole, dependency
+from separatrix.proofs.rescaling import MovedPairs, recoordinated
+from separatrix.proofs.separation import Face, Signs, climb, equations, is_pair, lifted
+from separatrix.proofs.separator_search import Failures, Field, decide
+
+_CYCLIC_PASSES = 20  # the quickest, unless the classes come sorted
+_PASSES = 30
+_JOINT_PASSES = 200
+"""More classes make the hull's dimension so large that many passes cost less than one look at it."""
+
+
+def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
+    """Return a proof that has been checked, or one of "undecided"."""
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    pairs = Pairs(rows, codes, n_classes, bias)
+    blank = Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=pairs.radius_squared)
+    examples = Examples(rows.source, pairs.codes, n_classes, bias)
+    proof = blank
+    try:
+        found = _separator_or_witness(pairs, examples, deadline)
+        if isinstance(found, Face):
+            proof = _not_separable(pairs, examples, blank, found, deadline)
+        elif found is not None:
+            proof = _separable(pairs, blank, found, deadline, exact)
+    except TimeUp:
+        return blank
+    if proof.verdict != "undecided" and fault(proof, rows.source, pairs.codes) is not None:
+        return blank
+    return proof
+
+
+def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> Any:
+    """Return a flat w, exact or not, or the face of a first witness, or None."""
+    w, hard = _perceptron(pairs)
+    if w is not None:
+        return w
+    scales = pairs.column_scales()
+    shifts: list[list[int]] = [[]]
+
+    def accept_separator(v: Any) -> Any:
+        exact = not isinstance(v, np.ndarray)
+        w = [value * (1 << shift) for value, shift in zip(v, shifts[0], strict=True)] if exact else v / scales
+        signs = examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
+        bad = np.flatnonzero((signs <= 0) & is_pair(pairs))
+        return Failures(bad) if bad.size else w
+
+    def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
+        weights = dependency(pairs.whole(which)[0]) if weights is None else weights
+        if weights is None or min(weights) <= 0:
+            return None
+        return Face(which, weights, None)
+
+    def whole(which: Ints) -> tuple[Whole, Whole]:
+        table, shifts[0] = pairs.whole(which)
+        return table, table[:0]
+
+    field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
+    found = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
+    moved = recoordinated(pairs) if found is None else None
+    if found is not None or moved is None:
+        return found
+
+    def accept_moved(v: Any) -> Any:
+        w = moved.back(v)
+        signs = examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
+        bad = np.flatnonzero((signs <= 0) & is_pair(pairs))
+        return Failures(bad) if bad.size else w
+
+    def moved_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
+        return accept_witness(which, None if weights is None else _resized(moved, which, weights, back=True))
+
+    def moved_whole(which: Ints) -> tuple[Whole, Whole]:
+        table, _ = moved.whole(which)
+        return table, table[:0]
+
+    other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
+    return decide(other, hard, deadline, accept_moved, moved_witness)
+
+
+def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool) -> list[Fraction]:
+    """Return weights of the same witness: a row is `sizes` times longer in the moved table than in the data."""
+    sizes = [moved.sizes[i] for i in moved.row_of(which).tolist()]
+    return [weight * size if back else weight / size for weight, size in zip(weights, sizes, strict=True)]
+
+
+def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
+    """Return the separator of a clean pass, or the pairs on which the perceptron erred last."""
+    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_CYCLIC_PASSES, order="cyclic")
+    learner.fit(pairs.rows.source, pairs.codes)
+    if not learner.converged_:
+        learner.set_params(order="shuffle", max_iter=_PASSES if pairs.K == 2 else _JOINT_PASSES, random_state=0)
+        learner.fit(pairs.rows.source, pairs.codes)
+    W = np.concatenate([learner.coef_, learner.intercept_[:, None]], axis=1) if pairs.bias else learner.coef_
+    w = np.ascontiguousarray(W).reshape(-1)
+    if learner.converged_:
+        return w, np.empty(0, np.int64)
+    leads = pairs.leads(w)
+    chosen: list[Ints] = []
+    each = max(5, (50 + pairs.m) // pairs.K)
+    by_row = leads if pairs.K == 2 else leads.reshape(-1, pairs.K).min(axis=1)
+    for k in range(pairs.K):
+        members = np.flatnonzero(pairs.codes == k)
+        chosen.append(members[np.argsort(by_row[members], kind="stable")[:each]])
+    rows = np.sort(np.concatenate(chosen))
+    if pairs.K == 2:
+        return None, rows
+    return None, rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
+
+
+def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
+    known = None if isinstance(w, np.ndarray) else w
+    w = w if known is None else _as_floats(known)
+    margin = at_least(pairs, interval(pairs, w, deadline, exact), known)
+    geometric = None
+    best = _as_floats([number for vector in margin.direction for number in vector])
+    if pairs.K == 2 and not (pairs.bias and exact is False):
+        near = np.array(margin.weights.rows, np.int64)
+        geometric = margin
+        if pairs.bias:
+            free = interval(pairs, best, deadline, exact, penalised=False, near=near)
+            geometric = at_least(pairs, free, [number for vector in margin.direction for number in vector], penalised=False)
+    factor = 1 if pairs.K == 2 else 2
+    square = squared([number for vector in margin.direction for number in vector])
+    return replace(
+        blank,
+        verdict="separable",
+        separation="complete",
+        direction=margin.direction,
+        margin=margin,
+        geometric=geometric,
+        mistake_bound=(factor * blank.radius_squared * square / margin.least**2).__floor__() if margin.least > 0 else None,
+    )
+
+
+def _as_floats(w: list[Fraction]) -> Floats:
+    top = max(abs(value) for value in w)
+    return np.array([float(value / top) for value in w])
+
+
+def _sides(pairs: Pairs, which: Ints) -> set[bool]:
+    """Return the sides that some pairs are on: the class for two classes, rival after own class or before for more."""
+    if pairs.K == 2:
+        return {bool(code == 1) for code in pairs.codes[which]}
+    return {bool(rival > own) for rival, own in zip(which % pairs.K, pairs.codes[which // pairs.K], strict=True)}
+
+
+def _is_decisive(pairs: Pairs, which: Ints) -> bool:
+    sides = _sides(pairs, which)
+    return pairs.bias or (len(sides) == 2 if pairs.K == 2 else False in sides)
+
+
+def _not_separable(pairs: Pairs, examples: Examples, blank: Proof, first: Face, deadline: float) -> Proof:
+    witness = pairs.witness(first.pairs, first.weights)
+
+    def signs_of(w: list[Fraction]) -> Any:
+        return examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
+
+    decided = replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, first.pairs) else blank
+    try:
+        face = climb(pairs, first, pairs.column_scales(), deadline, signs_of, last_resort=False)
+        moved = recoordinated(pairs) if not face.complete else None
+        if moved is not None:
+            face = _climb_moved(moved, face, deadline, signs_of)
+    except TimeUp:
+        return decided
+    if decided is blank:
+        decided = _touching_or_not(pairs, blank, witness, face)
+    if not face.complete or decided.verdict == "undecided":
+        return decided
+    if face.direction is not None:
+        return replace(decided, separation="quasi-complete", direction=pairs.direction(primitive(face.direction)))
+    spanning: Witness = pairs.witness(face.pairs, face.weights)
+    return replace(decided, separation="overlap", spanning=spanning, equations=equations(pairs, face))
+
+
+def _climb_moved(moved: MovedPairs, face: Face, deadline: float, signs_of: Signs) -> Face:
+    face = Face(face.pairs, _resized(moved, face.pairs, face.weights, back=False), None)
+    face = climb(moved, face, np.ones(moved.dim), deadline, lambda w: signs_of(moved.back(w)), last_resort=True)
+    face.weights = _resized(moved, face.pairs, face.weights, back=True)
+    face.direction = None if face.direction is None else moved.back(face.direction)
+    return face
+
+
+def _touching_or_not(pairs: Pairs, blank: Proof, witness: Witness, face: Face) -> Proof:
+    """Without a bias the first witness may lie on one side: does the final face hold a pair of the other?"""
+    inside = np.flatnonzero(face.inside & is_pair(pairs))
+    if _is_decisive(pairs, face.pairs):
+        return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
+    for pair in inside:
+        if _is_decisive(pairs, np.append(face.pairs, pair)):
+            whole = lifted(pairs, face, np.array([pair]))
+            if whole is not None:
+                return replace(blank, verdict="inseparable", witness=pairs.witness(whole.pairs, whole.weights))
+    if not face.complete or face.direction is None:
+        return blank
+    (side,) = _sides(pairs, face.pairs)
+    ties = "first" if pairs.K > 2 else ("+1" if side else "-1")
+    return replace(blank, verdict="touching", ties=ties, witness=witness)

@@ -1,0 +1,73 @@
+"""Other coordinates for data on which floating point is blind: columns that nearly agree, whole numbers above 2⁵³.
+
+Whether data are separable does not depend on the basis. In a basis of rows of their own the numbers are of moderate size,
+whatever they were before; they are found exactly and then rounded, which loses nothing that the columns had hidden.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.engine.rows import Ints, Rows, frozen
+from separatrix.kernels.modular import PRIME
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.rationals import System, Whole, independent
+
+MOST_CELLS = 40_000
+
+
+class MovedPairs(Pairs):
+    """Pairs in a basis of rows: row i of `table` holds whole numbers, `sizes[i]` times its coordinates."""
+
+    def __init__(self, pairs: Pairs) -> None:
+        single = Pairs(pairs.rows, np.ones(pairs.rows.n, np.int64), 2, pairs.bias)
+        original, self.shifts = single.whole(np.arange(pairs.rows.n))
+        kept, self.columns = independent(original)
+        B = original[np.ix_(kept, self.columns)]
+        across, self.down, self.original_m = System(B.T.copy()), System(B), pairs.m
+        solved = [across.solve(row[self.columns]) for row in original]
+        self.sizes = [lcm(1, *(value.denominator for value in row)) for row in solved]
+        self.table: Whole = np.array([_whole(row, size) for row, size in zip(solved, self.sizes, strict=True)], object)
+        self.table = self.table.reshape(pairs.rows.n, len(kept))
+        tops = [max((abs(value) for value in row), default=0) or 1 for row in self.table]
+        C = np.array([[value / top for value in row] for row, top in zip(self.table, tops, strict=True)]).reshape(
+            self.table.shape
+        )
+        super().__init__(Rows(frozen(C)), pairs.codes, pairs.K, False)
+
+    def whole(self, pairs: Ints) -> tuple[Whole, list[int]]:
+        """Return the vectors of some pairs as integers."""
+        return self._placed(self.table[self.row_of(pairs)], pairs), [0] * self.dim
+
+    def residues(self, begin: int, end: int) -> NDArray[np.int64]:
+        """Return rows modulo p."""
+        return np.asarray((self.table[begin:end] % PRIME).astype(np.int64))
+
+    def back(self, w: Any) -> list[Fraction]:
+        """Return a w found here in the original coordinates, exactly."""
+        numbers = [Fraction(value) for value in (w.tolist() if isinstance(w, np.ndarray) else w)]
+        full: list[Fraction] = []
+        for k in range(self.blocks):
+            part = numbers[k * self.m : (k + 1) * self.m]
+            scale = lcm(1, *(number.denominator for number in part))
+            vector = [Fraction(0)] * self.original_m
+            for j, value in zip(self.columns, self.down.solve(np.array(_whole(part, scale), object)), strict=True):
+                vector[j] = value * (1 << self.shifts[j]) / scale
+            full += vector
+        return full
+
+
+def recoordinated(pairs: Pairs) -> MovedPairs | None:
+    """Return the pairs in a basis of rows; None for data too large for it, or all zero."""
+    if pairs.rows.n * pairs.m > MOST_CELLS or not pairs.radius_squared:
+        return None
+    return MovedPairs(pairs)
+
+
+def _whole(numbers: list[Fraction], scale: int) -> list[int]:
+    return [number.numerator * (scale // number.denominator) for number in numbers]

@@ -1,0 +1,230 @@
+"""How far from separable? The face of the data on which every w without a negative lead must be zero.
+
+A witness λ > 0, Σλa = 0 forces ⟨w,a⟩ = 0 on its pairs for every w with no negative lead, hence on L, their span. Search
+again among the w that vanish on L: either one is positive on every pair outside L, or another witness makes L larger. At
+the end L tells all: nothing outside it is *overlap*, something is *quasi-complete* separation; and without a bias, L
+holding pairs of one side only is *touching*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from separatrix.engine.rows import Floats, Ints, frozen
+from separatrix.kernels import modular
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.rationals import System, Whole, dependency, independent
+from separatrix.proofs.separator_search import Failures, Field, decide
+
+Signs = Callable[[list[Fraction]], Any]
+"""The exact sign of ⟨w,a⟩ for every pair."""
+
+_P = modular.PRIME
+
+
+@dataclass
+class Face:
+    """L, by pairs that span it with weights λ > 0 that balance them; and which pairs lie in it."""
+
+    pairs: Ints
+    weights: list[Fraction]
+    inside: Any
+    direction: list[Fraction] | None = None
+    complete: bool = True
+
+
+def _dot(table: Any, v: Any) -> Any:
+    """Return table·v modulo p."""
+    low, high = table & 0xFFFF, table >> 16
+    return ((high @ v % _P) * (1 << 16) + low @ v) % _P
+
+
+def _kernel_vector(table: Any, rng: np.random.Generator) -> tuple[Any, int]:
+    """Return a random v with table·v ≡ 0 modulo p, and the rank of the table."""
+    table = np.ascontiguousarray(table, np.uint64)
+    order, pivots = np.empty(len(table), np.int64), np.empty(max(1, min(table.shape)), np.int64)
+    rank = int(modular.eliminate(table, table.shape[1], True, order, pivots))
+    v = rng.integers(1, _P, table.shape[1])
+    v[pivots[:rank]] = 0
+    v[pivots[:rank]] = (_P - _dot(table[:rank].astype(np.int64), v)) % _P
+    return v, rank
+
+
+def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[Any, int]:
+    """Tell which pairs lie in the span of some (wrongly with probability 10⁻⁹), and the dimension of that span."""
+    rows, rivals = pairs.row_of(spanning), pairs.rival_of(spanning)
+    x = np.concatenate([pairs.residues(int(i), int(i) + 1) for i in rows])
+    if pairs.K == 2:
+        table = x
+    else:
+        table = np.zeros((len(x), pairs.K, pairs.m), np.int64)
+        table[np.arange(len(x)), pairs.codes[rows]] = x
+        table[np.arange(len(x)), rivals] = (_P - x) % _P
+        table = table[:, 1:].reshape(len(x), -1)
+    v, rank = _kernel_vector(table, rng)
+    inside = np.zeros(pairs.rows.n * (1 if pairs.K == 2 else pairs.K), bool)
+    step = max(1, (1 << 20) // max(1, pairs.m))
+    for begin in range(0, pairs.rows.n, step):
+        end = min(pairs.rows.n, begin + step)
+        x = pairs.residues(begin, end)
+        if pairs.K == 2:
+            inside[begin:end] = _dot(x, v) == 0
+        else:
+            scores = np.stack([np.zeros(end - begin, np.int64), *(_dot(x, part) for part in v.reshape(-1, pairs.m))], axis=1)
+            own = scores[np.arange(end - begin), pairs.codes[begin:end]]
+            inside[begin * pairs.K : end * pairs.K] = (scores == own[:, None]).reshape(-1)
+    return inside, rank
+
+
+def is_pair(pairs: Pairs) -> Any:
+    """Tell which numbers are pairs: for K classes a row has none against its own class."""
+    if pairs.K == 2:
+        return np.ones(pairs.rows.n, bool)
+    return (np.arange(pairs.K)[None, :] != pairs.codes[:, None]).reshape(-1)
+
+
+def reduced(pairs: Pairs, which: Ints) -> tuple[Whole, list[int]]:
+    """Return the vectors as integers; for K classes without the first block, which is minus the sum of the others."""
+    table, shifts = pairs.whole(which)
+    return (table, shifts) if pairs.K == 2 else (table[:, pairs.m :], shifts[pairs.m :])
+
+
+def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
+    """Return the face enlarged by pairs that balance modulo L, or None where they do not."""
+    table, _ = reduced(pairs, face.pairs)
+    kept, _ = independent(table)
+    joined, _ = reduced(pairs, np.concatenate([face.pairs[kept], added]))
+    weights = dependency(joined)
+    if weights is None:
+        return None
+    new = weights[len(kept) :]
+    if all(weight <= 0 for weight in new):
+        weights = [-weight for weight in weights]
+        new = weights[len(kept) :]
+    if not all(weight > 0 for weight in new):
+        return None
+    old = dict(zip(kept, weights[: len(kept)], strict=True))
+    more = max([Fraction(0), *(1 - weight / face.weights[t] for t, weight in old.items())])
+    if not old:
+        more = Fraction(1)
+    every = [max(more, Fraction(1)) * weight + old.get(t, Fraction(0)) for t, weight in enumerate(face.weights)]
+    return Face(np.concatenate([face.pairs, added]), every + new, None)
+
+
+def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:
+    """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
+    face, real, rng = first, is_pair(pairs), np.random.default_rng(0)
+    while True:
+        face.inside, rank = membership(pairs, face.pairs, rng)
+        outside = np.flatnonzero(~face.inside & real)
+        if not outside.size:
+            return face
+        grown = _step(pairs, face, rank, outside, scales, deadline, signs_of, last_resort)
+        if grown is None:
+            face.complete = False
+            return face
+        if grown.direction is not None:
+            grown.inside = face.inside
+            return grown
+        face = grown
+
+
+def _step(
+    pairs: Pairs, face: Face, rank: int, outside: Ints, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool
+) -> Face | None:
+    skip = 0 if pairs.K == 2 else pairs.m
+    table, shifts = reduced(pairs, face.pairs)
+    kept, columns = independent(table)
+    V = pairs.vectors(face.pairs[kept])[:, skip:] / scales[skip:]
+    V = V / np.maximum(np.abs(V).max(axis=1), 1e-300)[:, None]
+    tried: Ints = np.sort(qr(V, mode="r", pivoting=True)[1][:rank])
+    if len(independent(table[np.ix_(kept, tried.tolist())])[0]) == rank:
+        columns = tried.tolist()
+    free = np.setdiff1d(np.arange(V.shape[1]), columns)
+    R = np.linalg.lstsq(V[:, columns], V[:, free], rcond=None)[0]
+    basis = np.zeros((len(free), V.shape[1]))
+    basis[np.arange(len(free)), free] = 1.0
+    basis[:, columns] = -R.T
+    full = np.concatenate([np.zeros((len(free), skip)), basis], axis=1) / scales
+    Z = _quotient(pairs, full, outside)
+    system: list[System] = []
+
+    def exact_direction(u: Any) -> list[Fraction]:
+        """Return the w in the original coordinates with the free ones given and ⟨w,L⟩ = 0."""
+        if isinstance(u, np.ndarray):
+            u = np.round(u / np.abs(u).max() * 2.0**26)
+            w = [Fraction(0)] * V.shape[1]
+            for t, j in enumerate(free.tolist()):
+                w[j] = Fraction(u[t]) / Fraction(scales[skip + j])
+            bound = [value / (1 << shift) for value, shift in zip(w, shifts, strict=True)]
+            scale = max(1, *(value.denominator for value in bound)) if bound else 1
+            right = np.array([int(value * scale) for value in bound], object)
+            if not system:
+                system.append(System(table[np.ix_(kept, columns)]))
+            solved = system[0].solve(-(table[kept] @ right)) if kept else []
+            for j, value in zip(columns, solved, strict=True):
+                w[j] = value * (1 << shifts[j]) / scale
+        else:
+            w = [value * (1 << shift) for value, shift in zip(u, shifts_of_exact[0], strict=True)]
+        return [Fraction(0)] * skip + w
+
+    def accept_separator(u: Any) -> Face | Failures:
+        w = exact_direction(u)
+        signs = signs_of(w)
+        bad = np.flatnonzero(signs[outside] <= 0)
+        if bad.size or (signs < 0).any():
+            return Failures(bad)
+        return Face(face.pairs, face.weights, None, w)
+
+    def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
+        return lifted(pairs, face, outside[which])
+
+    shifts_of_exact: list[list[int]] = [[]]
+
+    def whole(which: Ints) -> tuple[Whole, Whole]:
+        both, shifts_of_exact[0] = reduced(pairs, np.concatenate([face.pairs[kept], outside[which]]))
+        return both[len(kept) :], both[: len(kept)]
+
+    field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
+    order = np.argsort(np.einsum("ij,ij->i", Z, Z))
+    start = np.sort(order[:: max(1, len(order) // (200 + len(free)))])
+    return decide(field, start, deadline, accept_separator, accept_witness, last_resort)
+
+
+def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:
+    """Return ⟨basis_t, a⟩ for the pairs outside, each row scaled to size 1."""
+    if pairs.K == 2:
+        d = pairs.rows.d
+        scores = pairs.rows.scores(basis[:, :d], basis[:, d] if pairs.bias else np.zeros(len(basis)), frozen(outside.copy()))
+        Z: Floats = scores * pairs.signs[outside][:, None]
+    else:
+        Z = np.stack([pairs.leads(vector)[outside] for vector in basis], axis=1)
+    Z /= np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
+    return Z
+
+
+def equations(pairs: Pairs, face: Face) -> tuple[tuple[Fraction, ...], ...]:
+    """Return independent v with ⟨v,x̃⟩ = 0 on the face's rows: they hold for all rows, when these span them."""
+    rows = np.unique(pairs.row_of(face.pairs))
+    single = Pairs(pairs.rows, np.ones(pairs.rows.n, np.int64), 2, pairs.bias)
+    table, shifts = single.whole(rows)
+    kept, columns = independent(table)
+    free = sorted(set(range(pairs.m)) - set(columns))
+    if not free:
+        return ()
+    system = System(table[np.ix_(kept, columns)])
+    found = []
+    for j in free:
+        v = [Fraction(0)] * pairs.m
+        v[j] = Fraction(1 << shifts[j])
+        for c, value in zip(columns, system.solve(-table[kept, j]), strict=True):
+            v[c] = value * (1 << shifts[c])
+        found.append(tuple(v))
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The lab: a recipe comes in, a document with every step of a run goes out, and a page shows it."""

@@ -1,0 +1,166 @@
+"""What one transaction adds: the mistakes with their rows, and the counts that right answers change too.
+
+From the state before it, a commit gives the state after it, bit for bit: corrections are applied as they were recorded,
+never decided again. Classes have the number in which they came, which never changes; −1 is nobody.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from safetensors.numpy import load, save
+
+from separatrix.engine.rows import Array, Floats, Ints, frozen
+
+_KEY = "commit"
+
+
+class Block(NamedTuple):
+    """Rows of named features: CSR, in the order in which the values came."""
+
+    data: Floats
+    indices: Ints
+    indptr: Ints
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.indptr) - 1
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """The rows as the kernels read them."""
+        return frozen(self.data), frozen(self.indices), frozen(self.indptr)
+
+    def take(self, which: Ints) -> Block:
+        """Return some of the rows."""
+        begin = self.indptr[which]
+        lengths = self.indptr[which + 1] - begin
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(begin - indptr[:-1], lengths) + np.arange(indptr[-1])
+        return Block(self.data[places], self.indices[places], indptr)
+
+
+EMPTY = Block(np.empty(0), np.empty(0, np.int64), np.zeros(1, np.int64))
+
+
+def stacked(blocks: list[Block]) -> Block:
+    """Return the rows of several blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    ends = np.cumsum([0, *(len(block.data) for block in blocks)])
+    indptr = [block.indptr[1:] + end for block, end in zip(blocks, ends[:-1], strict=True)]
+    return Block(
+        np.concatenate([block.data for block in blocks]),
+        np.concatenate([block.indices for block in blocks]),
+        np.concatenate([np.zeros(1, np.int64), *indptr]),
+    )
+
+
+@dataclass
+class Commit:
+    """One transaction. `rows` are those of the mistakes; `steps`, `tally` and `radius` are the run's after it."""
+
+    n: int
+    steps: int
+    tally: list[float]
+    radius: float
+    step: Ints
+    up: Ints
+    down: Ints
+    correction: Floats
+    shrink: Floats
+    rows: Block
+    wrong: Ints
+    """The places of the examples that were judged wrong, among the n."""
+    wrong_class: Ints
+    met: Ints
+    """How many examples of each class there were."""
+    names: list[str] = field(default_factory=list)
+    """The features first met, which have the next columns."""
+    arrivals: list[tuple[int, Any]] = field(default_factory=list)
+    """The classes first met, each with the number of mistakes of this commit made before it."""
+    sources: list[Any] | None = None
+    """What the mistakes' rows were made from, where a featurizer made them."""
+    undoes: int | None = None
+    """The number of the mistake that is taken back."""
+    rebuilt: bool = False
+    """Whether the state after it has to be read from its snapshot."""
+    kept: Block | None = None
+    kept_class: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """All examples, where they are kept."""
+
+    @property
+    def mistakes(self) -> int:
+        """How many mistakes it adds to the ledger."""
+        return 0 if self.undoes is not None else len(self.step)
+
+    def pack(self) -> bytes:
+        """Return all of it as bytes."""
+        told = {name: getattr(self, name) for name in _TOLD} | {"kept": self.kept is not None}
+        arrays: dict[str, Array] = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
+        for name, block in (("rows", self.rows), ("kept", self.kept)):
+            if block is not None:
+                arrays |= {f"{name}.{part}": _narrow(array) for part, array in zip(_PARTS, block, strict=True)}
+        arrays[_KEY] = np.frombuffer(orjson.dumps(told), np.uint8)
+        return bytes(save(arrays))
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Commit:
+        """Return the commit that `pack` made bytes of."""
+        arrays = load(body)
+        told = orjson.loads(arrays[_KEY].tobytes())
+        found: dict[str, Any] = {name: _wide(arrays[name]) for name in _ARRAYS}
+        for name in ("rows", "kept") if told.pop("kept") else ("rows",):
+            found[name] = Block(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
+        told["arrivals"] = [(place, label) for place, label in told["arrivals"]]
+        return cls(**told, **found)
+
+
+_TOLD = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt")
+_ARRAYS = ("step", "up", "down", "correction", "shrink", "wrong", "wrong_class", "met", "kept_class")
+_PARTS = ("data", "indices", "indptr")
+
+
+def _narrow(array: Array) -> Array:
+    """Return whole numbers in four bytes where they fit: most of a store is columns."""
+    if array.dtype == np.int64 and (not array.size or int(array.max()) < 2**31):
+        return array.astype(np.int32)
+    return np.ascontiguousarray(array)
+
+
+def _wide(array: Array) -> Array:
+    return array.astype(np.int64 if array.dtype.kind == "i" else np.float64, copy=False)
+
+
+def merged(commits: list[Commit]) -> Commit:
+    """Return one commit that does what several did one after the other."""
+    mistakes = np.cumsum([0, *(len(commit.step) for commit in commits)])
+    examples = np.cumsum([0, *(commit.n for commit in commits)])
+    classes = max(len(commit.met) for commit in commits)
+    last = commits[-1]
+
+    sourced = any(commit.sources is not None for commit in commits)
+    sources = [source for commit in commits for source in commit.sources or [None] * len(commit.step)]
+    kept = all(commit.kept is not None for commit in commits)
+    whole = ("step", "up", "down", "correction", "shrink", "wrong_class", "kept_class")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(commit, name) for commit in commits]) for name in whole}
+    return Commit(
+        n=int(examples[-1]),
+        steps=last.steps,
+        tally=last.tally,
+        radius=last.radius,
+        **joined,
+        rows=stacked([commit.rows for commit in commits]),
+        wrong=np.concatenate([commit.wrong + at for commit, at in zip(commits, examples[:-1], strict=True)]),
+        met=np.sum([np.pad(commit.met, (0, classes - len(commit.met))) for commit in commits], axis=0),
+        names=[name for commit in commits for name in commit.names],
+        arrivals=[
+            (int(at) + m, label) for commit, at in zip(commits, mistakes, strict=False) for m, label in commit.arrivals
+        ],
+        sources=sources if sourced else None,
+        kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if kept else None,
+    )

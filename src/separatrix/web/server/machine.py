@@ -1,0 +1,349 @@
+"""The model while it learns: its run, its classes in the order in which they came, and the progressive error.
+
+`learn` presents examples and tells what happened as a `Commit`; `apply` brings an equal machine to the same state from the
+commit alone, bit for bit. That is how a restart recovers, how the model of a past moment is rebuilt, and how the copy that
+predictions read follows the one that learns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from separatrix.engine.labels import with_newcomer
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, frozen
+from separatrix.engine.rules import tie_code
+from separatrix.engine.run import Run, columns
+from separatrix.kernels.learning import passes, replays
+from separatrix.kernels.learning import rows as kernels
+from separatrix.modelfile.model import Model
+from separatrix.web.server.commits import Block, Commit
+from separatrix.web.server.names import Names
+from separatrix.web.server.progressive import Progressive
+
+_ROOM = 64
+_ROWS = 1 << 15
+"""A kernel runs for so many rows at most before whoever waits is heard."""
+
+
+class Machine:
+    """A model that learns, predicts and can be brought up to date."""
+
+    def __init__(self, model: Model) -> None:
+        """Go on from a model, whose estimator need not have learned anything yet."""
+        trained, self.features = model.estimator, model.features
+        self.learner = type(trained)(**trained.get_params())
+        self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
+        unnamed = hasattr(trained, "_run") and not hasattr(trained, "feature_names_in_")
+        self._numbered = trained.n_features_in_ if unnamed else 0
+        self.progressive = Progressive()
+        self.classes: list[Any] = []
+        self.number: dict[Any, int] = {}
+        self.n_names = 0
+        self.run: Run | None = None
+        self._out: tuple[Array, ...] = ()
+        if hasattr(trained, "_run"):
+            self._go_on_with(trained._run)
+        elif self.features is not None:
+            self.n_names = self.features.n_features_out_
+
+    def _go_on_with(self, run: Run) -> None:
+        run.ledger.let_go()
+        run.ledger.stored, run.keeps_rows, run.ledger._scored = None, False, False
+        for flat in (run.last, run.late):
+            flat.lay(True)
+        run.stream()
+        self.run, self.n_names = run, run.last.d
+        for label in run.classes.tolist():
+            self._call(label)
+        self._place()
+
+    @classmethod
+    def resumed(cls, model: Model, told: dict[str, Any]) -> Machine:
+        """Return the machine of a snapshot; `told` is what `facts` said of it."""
+        made = cls(model)
+        if sorted(told["classes"]) != sorted(made.classes):
+            raise ValueError("its classes are not those that it says")
+        made.classes = list(told["classes"])
+        made.number = {label: k for k, label in enumerate(made.classes)}
+        made._place()
+        made.n_names = int(told["names"])
+        made.progressive = Progressive.resumed(told["progressive"])
+        return made
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a snapshot says beside the model itself."""
+        return {"classes": self.classes, "names": self.n_names, "progressive": self.progressive.state()}
+
+    # Classes: `number` is for good, the place among the sorted ones is not.
+
+    def _call(self, label: Any) -> None:
+        self.number[label] = len(self.classes)
+        self.classes.append(label)
+
+    def _place(self) -> None:
+        assert self.run is not None
+        at = [self.number[label] for label in self.run.classes.tolist()]
+        self._number_at = np.array([*at, -1])
+        self._place_of = np.append(np.argsort(at), -1)
+
+    def check(self, label: Any, n_classes: int) -> None:
+        """Raise a ValueError where a label cannot be a class beside those there are, or so many cannot be told apart."""
+        if self.run is not None:
+            with_newcomer(self.run.classes, label)
+            tie_code(self.run.tie, n_classes, self.run.multi_class)
+
+    def renumber(self, classes: list[Any]) -> None:
+        """Number the classes as another machine does; those never met are met now."""
+        for label in classes:
+            if label not in self.number:
+                self._meet(label, self.width)
+        order = [self.number[label] for label in classes]
+        counts = self.progressive
+        counts.met, counts.missed = (
+            [some[k] if k < len(some) else 0 for k in order] for some in (counts.met, counts.missed)
+        )
+        self.classes = list(classes)
+        self.number = {label: k for k, label in enumerate(classes)}
+        self._place()
+
+    def _meet(self, label: Any, width: int) -> None:
+        if self.run is None:
+            learner = self.learner
+            self.run = learner._new_run(np.array([label]), max(1, width), learner.C)
+            for flat in (self.run.last, self.run.late):
+                flat.lay(True)
+            self.run.stream()
+        else:
+            self.run.add_class(label)
+        self._call(label)
+        self._place()
+
+    def _widen(self, names: int) -> None:
+        """Make room for so many names; room doubles, so that a name costs the same whenever it comes."""
+        self.n_names = max(self.n_names, names)
+        if self.run is not None and self.run.last.d < self.n_names:
+            self.run.resize(max(2 * self.run.last.d, self.n_names))
+
+    # Learning.
+
+    def learn(self, block: Block, labels: list[Any], names: list[str], sources: list[Any] | None, keep: bool) -> Commit:
+        """Present the rows once, in their order; `names` are the features first met in them."""
+        strangers = sorted((labels.index(label), label) for label in set(labels) - self.number.keys())
+        number = self.number | {label: len(self.classes) + k for k, (_, label) in enumerate(strangers)}
+        numbers = np.fromiter(map(number.__getitem__, labels), np.int64, block.n)
+        width = self.n_names + len(names)
+        begin, erred = self.steps, np.zeros(block.n, np.uint8)
+        found: list[tuple[Array, ...]] = []
+        arrivals: list[tuple[int, Any]] = []
+        self._widen(width)
+        for (start, label), (end, _) in pairwise([(0, None), *strangers, (block.n, None)]):
+            if label is not None:
+                arrivals.append((sum(len(part[0]) for part in found), label))
+                self._meet(label, max(_ROOM, width))
+            if end > start:
+                found.extend(self._present(block, numbers[start:end], start, end, erred))
+        assert self.run is not None
+        self.run.radius_squared = max(self.run.radius_squared, _radius(block))
+        found = found or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
+        step, row, up, down, correction, shrink = (np.concatenate(column) for column in zip(*found, strict=True))
+        if not self.run.rule.spread:
+            shrink = np.empty(0)
+        wrong = np.flatnonzero(erred)
+        commit = Commit(
+            *(block.n, self.steps, self.run.tally.tolist(), float(self.run.radius_squared)),
+            *(step, up, down),
+            *(correction, shrink),
+            block.take(row),
+            *(wrong, numbers[wrong], np.bincount(numbers, minlength=len(self.classes))),
+            names=names,
+            arrivals=arrivals,
+            sources=None if sources is None else [sources[r] for r in row.tolist()],
+            kept=block if keep else None,
+            kept_class=numbers if keep else np.empty(0, np.int64),
+        )
+        assert self.steps == begin + block.n
+        self._count(commit)
+        return commit
+
+    def _present(self, block: Block, numbers: Ints, start: int, end: int, erred: Array) -> Iterator[tuple[Array, ...]]:
+        """Present rows of known classes; yield the mistakes, with the classes' numbers."""
+        run = self.run
+        assert run is not None
+        ledger = run.ledger
+        run.used = None
+        if len(self.classes) < 2:
+            ledger.steps += end - start
+            return
+        codes = np.empty(end, np.int32)
+        codes[start:] = self._place_of[numbers]
+        K = run.last.K
+        each = 1 if run.joint else K
+        for begin in range(start, end, _ROWS):
+            stop = min(begin + _ROWS, end)
+            if not self._out or len(self._out[0]) < (stop - begin) * each:
+                self._out = columns((stop - begin) * each)
+            m, steps = passes.present(
+                *(block.parts, run.last.d, frozen(codes), NO_WEIGHT, NO_ORDER, NO_ORDER, begin, stop),
+                *((run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma, None if K == 1 else np.empty(K)),
+                *((run.bias, run.joint, ledger.tie, run.rule.code, run.rule.margin), np.array([run.rule.C])),
+                *(ledger.steps, ledger.average_after, self._out, run.tally, erred[begin:stop]),
+            )
+            ledger.steps = int(steps)
+            step, row, _, up, down, correction, _, shrink = (column[: int(m)].copy() for column in self._out)
+            yield step, row, self._number_at[up], self._number_at[down], correction, shrink
+
+    # Being brought up to date.
+
+    def apply(self, commit: Commit) -> None:
+        """Do what the commit tells: the same state as that of the machine that learned it."""
+        width = self.n_names + len(commit.names)
+        self._widen(width)
+        for (begin, label), (end, _) in pairwise([(0, None), *commit.arrivals, (len(commit.step), None)]):
+            if label is not None:
+                self._meet(label, max(_ROOM, width))
+            self._correct(commit, begin, end)
+        assert self.run is not None
+        run = self.run
+        run.ledger.steps, run.tally, run.radius_squared = commit.steps, np.array(commit.tally), commit.radius
+        self._count(commit)
+
+    def _correct(self, commit: Commit, begin: int, end: int) -> None:
+        run = self.run
+        if begin == end:
+            return
+        assert run is not None
+        run.used = None
+        averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - run.ledger.average_after)
+        up, down = (frozen(self._place_of[side[begin:end]].astype(np.int32)) for side in (commit.up, commit.down))
+        shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
+        replays.go_on(
+            *(commit.rows.parts, run.last.d, frozen(np.arange(begin, end)), up, down, frozen(commit.correction[begin:end])),
+            *(frozen(shrink), frozen(averaged), (run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma),
+            *(run.last.K, run.bias, run.rule.spread == "full"),
+        )
+
+    def _count(self, commit: Commit) -> None:
+        """Count what a commit tells of, in the run and in the progressive error."""
+        assert self.run is not None
+        self.run.rows_seen += commit.n
+        self.run.per_pass[-1] += commit.mistakes
+        self.run.ledger.absent += commit.mistakes
+        self.progressive.undone += commit.undoes is not None
+        self.progressive.advance(commit.n, commit.mistakes, commit.wrong, commit.wrong_class, commit.met)
+
+    def undoing(self, number: int, mistake: Commit, at: int) -> Commit:
+        """Return the commit that subtracts mistake `at` of another one; it has to be applied."""
+        run = self.run
+        assert run is not None
+        one = slice(at, at + 1)
+        none = np.empty(0, np.int64)
+        return Commit(
+            *(0, self.steps, run.tally.tolist(), float(run.radius_squared), mistake.step[one], mistake.up[one]),
+            *(mistake.down[one], -mistake.correction[one], np.empty(0), mistake.rows.take(np.array([at]))),
+            *(none, none, np.zeros(len(self.classes), np.int64)),
+            undoes=number,
+        )
+
+    # Reading.
+
+    @property
+    def steps(self) -> int:
+        """The steps of the run: training, where it began with a trained model, and all that was learned since."""
+        return 0 if self.run is None else self.run.ledger.steps
+
+    @property
+    def width(self) -> int:
+        """How many columns may be read."""
+        return 0 if self.run is None else self.run.last.d
+
+    def weights_of(self, columns: Ints) -> tuple[Floats, Floats]:
+        """Return the weights in use of some columns, a row each, and the biases."""
+        run = self.run
+        assert run is not None
+        K, b = run.last.K, run.last.b
+        W = run.last.W.reshape(-1, K)[columns]
+        elapsed = run.ledger.steps - run.ledger.average_after
+        if elapsed <= 0:
+            return W, b.copy()
+        return (elapsed * W - run.late.W.reshape(-1, K)[columns]) / elapsed, (elapsed * b - run.late.b) / elapsed
+
+    def scores(self, block: Block) -> Floats:
+        """Return the scores of rows, an output each; columns must be below `width`."""
+        assert self.run is not None
+        some, places = block.indices, np.arange(len(block.indices))
+        if block.n > 1:
+            some, places = np.unique(block.indices, return_inverse=True)
+        W, b = self.weights_of(some)
+        K = self.run.last.K
+        out = np.empty(block.n * K)
+        parts = Block(block.data, places, block.indptr).parts
+        kernels.score_rows(
+            *(parts, len(some), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
+        )
+        return out.reshape(block.n, K)
+
+    def decide(self, scores: Floats) -> list[Any]:
+        """Return the labels that the scores decide for."""
+        assert self.run is not None
+        if len(self.classes) == 1:
+            return self.classes * len(scores)
+        chosen: list[Any] = self.run.classes[self.learner._decide(scores, len(self.classes))].tolist()
+        return chosen
+
+    def model(self, names: list[str] | None) -> Model:
+        """Return a copy as a model, as wide as there are names."""
+        if self.run is None:
+            raise ValueError("nothing was learned yet")
+        learner, run = deepcopy(self.learner), deepcopy(self.run)
+        width = max(1, self.n_names)
+        if width != run.last.d:
+            run.resize(width)
+        learner.n_features_in_ = width
+        learner.__dict__.pop("feature_names_in_", None)
+        if names and len(names) != self._numbered:
+            learner.feature_names_in_ = np.array(names, dtype=object)
+        learner._publish(run, run.per_pass)
+        learner.converged_, learner.cycle_ = False, None
+        return Model(learner, self.features, dict(self._facts))
+
+    def same(self, other: Machine) -> bool:
+        """Tell whether another machine is in the same state, bit for bit."""
+        return self.told() == other.told()
+
+    def told(self) -> list[Any]:
+        """Return all that learning depends on, as plain values."""
+        if self.run is None:
+            return [self.n_names, self.progressive.state()]
+        run = self.model(None).estimator._run
+        arrays = [*run.last.weights(), *run.late.weights(), *run.last.spreads(), run.tally]
+        counts = [run.rows_seen, run.ledger.total, run.ledger.average_after, run.radius_squared, *run.per_pass]
+        return [
+            *(array.tobytes() for array in arrays),
+            *(self.steps, counts, self.classes, self.n_names, self.progressive.state()),
+        ]
+
+
+def _radius(block: Block) -> float:
+    """Return the largest ‖x‖² of the rows."""
+    nnz = len(block.data)
+    parts = block._replace(indices=np.arange(nnz)).parts
+    problem, _, _, norm = kernels.survey(parts, nnz, 0, block.n, NO_WEIGHT, np.empty(0, np.int64))
+    assert problem == kernels.FINE
+    return float(norm)
+
+
+def warm(machine: Machine) -> None:
+    """Compile what learning and predicting will need, on a twin: nobody should wait for it later."""
+    learner = type(machine.learner)(**machine.learner.get_params())
+    first, second = Machine(Model(learner)), Machine(Model(learner))
+    rows = Block(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
+    for labels, new in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
+        second.apply(Commit.unpack(first.learn(rows, labels, new, None, False).pack()))
+        second.scores(rows)
+    names = Names(["x"])
+    names.read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)

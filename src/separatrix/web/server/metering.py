@@ -1,0 +1,107 @@
+"""What the server counts of itself, as Prometheus reads it; and the log of requests, where it is asked for."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from separatrix.web.server.writer import Writer
+
+log = logging.getLogger("separatrix.serve")
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)
+
+
+class Meter:
+    """Counts requests by path and status, and how long they took."""
+
+    def __init__(self, paths: set[str], requests_logged: bool) -> None:
+        self.paths, self.requests_logged = paths, requests_logged
+        self.statuses: Counter[tuple[str, int]] = Counter()
+        self.seconds: Counter[str] = Counter()
+        self.buckets: Counter[tuple[str, float]] = Counter()
+        self.predicted = 0
+
+    def note(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        known = path if path in self.paths else "other"
+        self.statuses[known, status] += 1
+        self.seconds[known] += seconds  # type: ignore[assignment]
+        self.buckets[known, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
+        if self.requests_logged:
+            log.info("%s %s %d %.1f ms", method, known, status, 1000 * seconds)
+
+    def text(self, writer: Writer) -> str:
+        """Return all numbers, in the format of Prometheus."""
+        with writer.shelf.reading() as (machine, number):
+            told, features, classes = machine.progressive, machine.n_names, len(machine.classes)
+            totals = told.examples, told.errors, told.mistakes
+            drifting = told.drift()["drifting"]
+        lines = [
+            *_metric("separatrix_examples_total", "counter", "Examples learned.", totals[0]),
+            *_metric("separatrix_errors_total", "counter", "Examples judged wrong before they were learned.", totals[1]),
+            *_metric("separatrix_mistakes_total", "counter", "Corrections of the weights.", totals[2]),
+            *_metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
+            *_metric("separatrix_features", "gauge", "Features with a column.", features),
+            *_metric("separatrix_classes", "gauge", "Classes met.", classes),
+            *_metric("separatrix_commits_total", "counter", "Commits of the store.", number),
+            *_metric(
+                "separatrix_commit_seconds_total",
+                "counter",
+                "Seconds spent on commits since the start.",
+                writer.commit_seconds,
+            ),
+            *_metric("separatrix_keyed_again_total", "counter", "Requests answered from their key.", writer.keyed_again),
+            *_metric("separatrix_predictions_total", "counter", "Examples predicted since the start.", self.predicted),
+            *_metric("separatrix_waiting", "gauge", "Requests that wait to be learned from.", writer.waiting),
+            *_metric("separatrix_ready", "gauge", "Whether the last write succeeded.", int(not writer.trouble)),
+            *_metric(
+                "separatrix_snapshot_timestamp_seconds", "gauge", "When the last snapshot was written.", writer.snapshot_time
+            ),
+            "# HELP separatrix_requests_total Requests by path and status.",
+            "# TYPE separatrix_requests_total counter",
+        ]
+        for (path, status), n in sorted(self.statuses.items()):
+            lines.append(f'separatrix_requests_total{{path="{path}",status="{status}"}} {n}')
+        lines += ["# HELP separatrix_request_seconds How long requests took.", "# TYPE separatrix_request_seconds histogram"]
+        for path in sorted(self.seconds):
+            below = 0
+            for bound in (*BOUNDS, float("inf")):
+                below += self.buckets[path, bound]
+                edge = "+Inf" if bound == float("inf") else f"{bound:g}"
+                lines.append(f'separatrix_request_seconds_bucket{{path="{path}",le="{edge}"}} {below}')
+            lines.append(f'separatrix_request_seconds_sum{{path="{path}"}} {self.seconds[path]:.6f}')
+            lines.append(f'separatrix_request_seconds_count{{path="{path}"}} {below}')
+        return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, kind: str, what: str, value: Any) -> list[str]:
+    return [f"# HELP {name} {what}", f"# TYPE {name} {kind}", f"{name} {value}"]
+
+
+class Metered:
+    """Notes every request of an application."""
+
+    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+        self.app, self.meter = app, meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 500
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            self.meter.note(scope["method"], scope["path"], status, time.perf_counter() - begun)

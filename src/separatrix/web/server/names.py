@@ -1,0 +1,155 @@
+"""The columns of features by name. Predictions look them up here; lines to learn from are read by a kernel."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from separatrix.engine.rows import Array, Floats, Ints, frozen
+from separatrix.kernels.parsing import ndjson
+from separatrix.kernels.text import dictionary
+from separatrix.web.server.examples import LARGEST, MOST_LETTERS
+
+_SPARE = 16
+_LABELS = 64
+_ROOM = 1 << 12
+
+
+class Lines(NamedTuple):
+    """Rows that the kernel read, the number of each one's label, and the distinct labels."""
+
+    data: Floats
+    indices: Ints
+    indptr: Ints
+    label: Ints
+    labels: list[Any]
+
+
+class Names:
+    """The columns of features by name, and the names by column, in the order in which they came."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.listed: list[str] = []
+        self.column: dict[str, int] = {}
+        self._seed = np.uint64(secrets.randbits(64))
+        self._room = 0
+        self._stamp = 1
+        self._scratch = np.zeros(MOST_LETTERS + _SPARE, np.uint8)
+        self._written = 0
+        """How many names the kernel's dictionary knows."""
+        self._offsets: Ints = np.zeros(1, np.int64)
+        self._arena = np.zeros(_SPARE, np.uint8)
+        self._make_room(_ROOM, 0)
+        self.add(names)
+
+    def add(self, names: Iterable[str]) -> None:
+        """Give the next columns to names that have none."""
+        for name in names:
+            self.column[name] = len(self.listed)
+            self.listed.append(name)
+
+    def columns_of(self, names: list[str]) -> Ints:
+        """Return the column of each name, giving the next ones to those that have none."""
+        try:
+            return np.fromiter(map(self.column.__getitem__, names), np.int64, len(names))
+        except KeyError:
+            self.add(dict.fromkeys(name for name in names if name not in self.column))
+            return np.fromiter(map(self.column.__getitem__, names), np.int64, len(names))
+
+    def cut(self, n: int) -> None:
+        """Forget all but the first n."""
+        for name in self.listed[n:]:
+            del self.column[name]
+        del self.listed[n:]
+        if self._written > n:
+            self._written = n
+            self._make_room(self._room, 0)
+
+    def _make_room(self, names: int, letters: int) -> None:
+        """Make room in the kernel's dictionary for so many names, and so many bytes more of them."""
+        names = max(names, self._room)
+        self._room = names
+        self._offsets = _grown(self._offsets, names + 1)
+        self._arena = _grown(self._arena, int(self._offsets[self._written]) + letters + _SPARE)
+        self._hashes = _grown(getattr(self, "_hashes", np.empty(0, np.uint32)), names)
+        self._seen = _grown(getattr(self, "_seen", np.zeros(0, np.int64)), names)
+        self._slots = np.zeros(1 << (2 * names).bit_length(), np.uint64)
+        dictionary.fill_slots(self._hashes, self._written, self._slots)
+
+    def _catch_up(self) -> None:
+        """Tell the kernel's dictionary of the names that were added without it."""
+        while self._written < len(self.listed):
+            encoded = [name.encode() for name in self.listed[self._written : self._written + 65536]]
+            total = sum(map(len, encoded))
+            if self._written + len(encoded) > self._room:
+                self._make_room(max(2 * self._room, self._written + len(encoded)), total)
+            self._arena = _grown(self._arena, int(self._offsets[self._written]) + total + _SPARE)
+            text = np.frombuffer(b"".join(encoded) + bytes(_SPARE), np.uint8)
+            ends = np.cumsum([len(name) for name in encoded])
+            ndjson.enter(
+                *(frozen(text), frozen(ends), self._seed, self._written, self._slots),
+                *(self._offsets, self._arena, self._hashes, self._seen),
+            )
+            self._written += len(encoded)
+
+    def read(self, body: bytes, most: int) -> Lines | None:
+        """Read lines of labelled examples, giving the next columns to new names; None where they are unusual."""
+        if not body.isascii():
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                return None
+        self._catch_up()
+        text = np.frombuffer(body + b"\n" + bytes(_SPARE), np.uint8)
+        rows, entries = body.count(b"\n") + 1, body.count(b":")
+        out: tuple[Array, ...] = (
+            np.empty(entries),
+            np.empty(entries, np.int64),
+            np.empty(rows + 1, np.int64),
+            np.empty(rows, np.int64),
+        )
+        spans = np.empty(2 * _LABELS, np.int64)
+        before = len(self.listed)
+        while True:
+            self._arena = _grown(self._arena, int(self._offsets[before]) + len(body) + _SPARE)
+            state, n, m, names, distinct = ndjson.read(
+                *(frozen(text), len(body) + 1, most, MOST_LETTERS, LARGEST, self._seed, before, self._room, self._slots),
+                *(self._offsets, self._arena, self._hashes, self._seen, self._stamp, out, spans, self._scratch),
+            )
+            self._stamp += int(n) + 1
+            labels = None
+            if state == ndjson.DONE and n:
+                labels = _labels(body, spans[: 2 * int(distinct)])
+            if labels is not None:
+                break
+            self._make_room(2 * self._room if state == ndjson.FULL else self._room, 0)
+            if state != ndjson.FULL:
+                return None
+        self._written = int(names)
+        letters = self._arena[self._offsets[before] : self._offsets[self._written]].tobytes()
+        ends = (self._offsets[before : self._written + 1] - self._offsets[before]).tolist()
+        self.add(letters[begin:end].decode() for begin, end in pairwise(ends))
+        return Lines(out[0][: int(m)], out[1][: int(m)], out[2][: int(n) + 1], out[3][: int(n)], labels)
+
+
+def _labels(body: bytes, spans: Ints) -> list[Any] | None:
+    """Return the labels that lie between some places; None where one is not a string or a whole number."""
+    try:
+        labels = [orjson.loads(body[begin:end]) for begin, end in spans.reshape(-1, 2).tolist()]
+    except orjson.JSONDecodeError:
+        return None
+    return labels if set(map(type, labels)) <= {str, int} else None
+
+
+def _grown(array: Any, size: int) -> Any:
+    """Return the array with room for `size` entries: at least half as many again as it had."""
+    if len(array) >= size:
+        return array
+    grown = np.zeros(max(size, len(array) * 3 // 2), array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,130 @@
+"""The progressive error: each example is judged before it is learned from (L4 2). By window, by class; does it rise?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from separatrix.engine.rows import Array, Ints
+
+WIDTH = 100
+MOST_WINDOWS = 200
+RECENT, EARLIER = 10, 30
+"""Drift compares the last ten windows of 100 examples with up to thirty before them."""
+ALARM = 3.0
+
+
+class Windows:
+    """Errors among so many examples in a row. Beyond `most` windows two become one, or the oldest are forgotten."""
+
+    def __init__(self, most: int, folding: bool) -> None:
+        self.most, self.folding = most, folding
+        self.width, self.first = WIDTH, 0
+        self.errors: list[int] = []
+
+    def advance(self, before: int, n: int, wrong: Ints) -> None:
+        """Count n examples after `before` others; those at the places `wrong` among them were errors."""
+        windows = -(-(before + n) // self.width) - self.first
+        self.errors.extend([0] * (windows - len(self.errors)))
+        if wrong.size:
+            for window, errors in zip(*np.unique((wrong + before) // self.width, return_counts=True), strict=True):
+                self.errors[int(window) - self.first] += int(errors)
+        while len(self.errors) > self.most:
+            if self.folding:
+                self.errors = [sum(self.errors[k : k + 2]) for k in range(0, len(self.errors), 2)]
+                self.width *= 2
+            else:
+                spare = len(self.errors) - self.most
+                del self.errors[:spare]
+                self.first += spare
+
+    def state(self) -> list[Any]:
+        """Return all of it as JSON values."""
+        return [self.width, self.first, list(self.errors)]
+
+    def restore(self, state: list[Any]) -> None:
+        """Take over what `state` told."""
+        self.width, self.first, self.errors = int(state[0]), int(state[1]), [int(e) for e in state[2]]
+
+
+class Progressive:
+    """How many examples were learned, and how many of them had been judged wrong just before."""
+
+    def __init__(self) -> None:
+        self.examples = self.errors = self.mistakes = self.undone = 0
+        self.met: list[int] = []
+        self.missed: list[int] = []
+        self.windows = Windows(MOST_WINDOWS, folding=True)
+        self.recent = Windows(RECENT + EARLIER + 1, folding=False)
+
+    def advance(self, n: int, mistakes: int, wrong: Ints, wrong_class: Array, met: Array) -> None:
+        """Count n examples: `met[k]` of class k; those at the places `wrong`, of the classes `wrong_class`, were errors."""
+        for windows in (self.windows, self.recent):
+            windows.advance(self.examples, n, wrong)
+        self.examples += n
+        self.errors += len(wrong)
+        self.mistakes += mistakes
+        missed = np.bincount(wrong_class, minlength=len(met))
+        for counts, more in ((self.met, met), (self.missed, missed)):
+            counts.extend([0] * (len(more) - len(counts)))
+            for k in np.flatnonzero(more).tolist():
+                counts[k] += int(more[k])
+
+    def drift(self) -> dict[str, Any]:
+        """Return whether the error has risen: the share of errors lately and before, and how many deviations lie between."""
+        full = len(self.recent.errors) - (self.examples % WIDTH != 0)
+        errors = self.recent.errors[:full]
+        lately, before = errors[-RECENT:], errors[:-RECENT][-EARLIER:]
+        if len(lately) < RECENT or len(before) < RECENT:
+            return {"drifting": False, "deviations": None, "recent": None, "before": None, "examples": 0}
+        n, m = WIDTH * len(lately), WIDTH * len(before)
+        p, q = sum(lately) / n, sum(before) / m
+        pooled = (sum(lately) + sum(before)) / (n + m)
+        spread = math.sqrt(pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m))
+        z = (p - q) / spread if spread else 0.0
+        return {"drifting": z > ALARM, "deviations": round(z, 3), "recent": p, "before": q, "examples": n}
+
+    def told(self, classes: list[Any]) -> dict[str, Any]:
+        """Return it all as JSON values; `classes` in the order in which they came."""
+        width = self.windows.width
+        windows = []
+        for k, errors in enumerate(self.windows.errors):
+            begin, end = k * width, min((k + 1) * width, self.examples)
+            windows.append({"from": begin + 1, "to": end, "errors": errors, "error": errors / max(1, end - begin)})
+        by_class = [
+            {"class": label, "examples": met, "errors": missed, "error": missed / met if met else None}
+            for label, met, missed in zip(classes, self.met, self.missed, strict=False)
+        ]
+        return {
+            "examples": self.examples,
+            "errors": self.errors,
+            "mistakes": self.mistakes,
+            "undone": self.undone,
+            "error": self.errors / self.examples if self.examples else None,
+            "windows": windows,
+            "classes": by_class,
+            "drift": self.drift(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return what a snapshot keeps."""
+        counts = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
+        return counts | {
+            "met": list(self.met),
+            "missed": list(self.missed),
+            "windows": self.windows.state(),
+            "recent": self.recent.state(),
+        }
+
+    @classmethod
+    def resumed(cls, state: dict[str, Any]) -> Progressive:
+        """Return what a snapshot kept."""
+        made = cls()
+        for name in ("examples", "errors", "mistakes", "undone"):
+            setattr(made, name, int(state[name]))
+        made.met, made.missed = list(state["met"]), list(state["missed"])
+        made.windows.restore(state["windows"])
+        made.recent.restore(state["recent"])
+        return made
