@@ -10,7 +10,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import browsing
+from support import browser as browsing
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("separatrix", deadline=None, derandomize=True)

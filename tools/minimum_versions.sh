@@ -17,4 +17,4 @@ print(*(need.replace(">=", "==") for need in project["dependencies"]), *tests, s
 PY
 cat "$home/lowest.txt"
 pip install -q . -r "$home/lowest.txt"
-python -m pytest -q tests/test_lectures.py tests/test_oracle.py tests/test_cli.py tests/test_readers.py
+python -m pytest -q tests/test_lectures.py tests/engine/test_oracle.py tests/cli/test_cli.py tests/data/test_readers.py

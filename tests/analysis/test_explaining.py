@@ -1,0 +1,237 @@
+"""A score is the sum of its terms, and of the mistakes that made the weights."""
+
+import json
+import math
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from rich.console import Console
+from sklearn.datasets import load_iris
+
+import separatrix
+from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures, explain, load, save
+from separatrix.analysis.explanation import BIAS
+from separatrix.engine.rules import RULES
+from support.public_estimators import ESTIMATORS, LEARNERS, seeded
+
+X, Y = load_iris(return_X_y=True)
+EPS = np.finfo(float).eps
+CURVED = (separatrix.VotedPerceptron, separatrix.KernelPerceptron)
+LINEAR = [estimator for estimator in ESTIMATORS if estimator not in CURVED]
+
+
+def spam_filter(**parameters):
+    words = pd.DataFrame({"free": [1, 0, 0], "money": [0, 0, 1]})
+    model = Perceptron(order="cyclic", max_iter=1, record=True, **parameters)
+    return model.fit(words, ["SPAM", "HAM", "SPAM"], sample_weight=[4, 9, 2])
+
+
+def test_l2_2_the_spam_slide():
+    model = spam_filter()
+    assert {BIAS: model.intercept_[0], "free": model.coef_[0, 0], "money": model.coef_[0, 1]} == {
+        BIAS: -3,
+        "free": 4,
+        "money": 2,
+    }
+    told = explain(model, {"free": 1, "money": 1})
+    assert told.prediction == "SPAM" and told.score == told.total == told.caused == 3
+    assert {(name, value, weight, product) for name, value, weight, product in told.terms} == {
+        ("BIAS", 1, -3, -3),
+        ("free", 1, 4, 4),
+        ("money", 1, 2, 2),
+    }
+    assert [(cause.example, cause.contribution) for cause in told.causes] == [(1, -9), (0, 8), (2, 4)]
+    other = explain(model, {"money": 1})
+    assert (other.prediction, other.score) == ("HAM", -1)
+    with pytest.raises(ValueError, match="x names 'viagra', which is not among the features"):
+        explain(model, {"viagra": 1})
+
+
+def agrees(told, estimator, row):
+    """The score is decision_function's, bit for bit; terms and causes sum to it within the documented rounding."""
+    scores = np.atleast_1d(estimator.decision_function(row)[0])
+    assert told.prediction == estimator.predict(row)[0]
+    ranked = np.sort(scores)
+    assert told.score == (scores[0] if len(scores) == 1 else ranked[-1] - ranked[-2])
+    dense = row.toarray()[0] if sp.issparse(row) else np.asarray(row)[0]
+    size = np.abs(estimator.coef_ * dense).sum() + np.abs(estimator.intercept_).sum()
+    assert abs(told.total - told.score) <= 2 * EPS * (len(told.terms) + 2) * size
+    return size
+
+
+@pytest.mark.parametrize("estimator", LINEAR)
+@pytest.mark.parametrize("labels", [Y == 1, np.array(["a", "b", "c"])[Y]], ids=["two", "three"])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_terms_sum_to_the_score_of_every_classifier(estimator, labels, make):
+    model = seeded(estimator).fit(make(X), labels)
+    for i in range(0, 150, 15):
+        agrees(explain(model, make(X[i : i + 1])), model, make(X[i : i + 1]))
+    told = explain(model, X[7])
+    assert told.causes is None and told.no_causes
+    assert told.no_causes in repr(told)
+
+
+@pytest.mark.parametrize("estimator", [estimator for estimator in LEARNERS if estimator in LINEAR])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("multi_class", ["joint", "ovr"])
+def test_mistakes_sum_to_the_score(estimator, rule, multi_class):
+    weight = np.linspace(0.1, 2.0, len(X))
+    for labels in (Y == 1, Y):
+        model = estimator(rule=rule, multi_class=multi_class, record=True, random_state=0, max_iter=3)
+        model.fit(X, labels, sample_weight=weight)
+        for i in (0, 60, 149):
+            told = explain(model, X[i : i + 1], n=10**6)
+            size = agrees(told, model, X[i : i + 1])
+            spent = sum(abs(cause.contribution) for cause in told.causes)
+            assert told.n_mistakes == len(told.causes) == len(model.ledger_)
+            assert abs(told.caused - told.score) <= 1e-12 * (size + spent)
+            sizes = [abs(cause.contribution) for cause in told.causes]
+            assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_stream_that_met_a_class_late_and_a_warm_start():
+    model = AveragedPerceptron(record=True)
+    for at in (slice(0, 100), slice(100, 150), slice(0, 150)):
+        model.partial_fit(X[at], Y[at])
+    told = explain(model, X[120:121], n=10**6)
+    agrees(told, model, X[120:121])
+    assert told.caused == pytest.approx(told.score, rel=1e-9)
+    warm = Perceptron(warm_start=True, record=True, random_state=0, max_iter=2).fit(X, Y).fit(X, Y)
+    told = explain(warm, X[120:121])
+    assert told.start != 0 and told.caused == pytest.approx(told.score, rel=1e-9)
+    assert "from the weights that it began with" in repr(told)
+
+
+def test_the_training_rows_stand_in_for_stored_ones():
+    plain, kept = (AveragedPerceptron(record=record, random_state=0).fit(X, Y) for record in (False, True))
+    assert explain(plain, X[3], X=X) == explain(kept, X[3])
+
+
+@given(
+    hnp.arrays(np.int8, (6, 3), elements=st.integers(-9, 9)),
+    st.lists(st.sampled_from("ab"), min_size=6, max_size=6).filter(lambda y: len(set(y)) == 2),
+)
+def test_whole_numbers_sum_exactly(rows, labels):
+    model = Perceptron(order="cyclic", max_iter=4, record=True).fit(rows.astype(float), labels)
+    for row in rows:
+        told = explain(model, row)
+        assert told.score == told.total == told.caused == model.decision_function([row])[0]
+
+
+@pytest.mark.parametrize("columns", ["hashed", "vocabulary"])
+def test_words_are_named_and_a_file_explains_the_same(columns, tmp_path):
+    texts = ["free money now", "lunch at noon", "win free money", "see you at lunch"]
+    features = TextFeatures(columns=columns, ngram_range=(1, 1)).fit(texts)
+    model = Perceptron(record=True, random_state=0).fit(features.transform(texts), ["spam", "ham", "spam", "ham"])
+    told = explain(Model(model, features), "money at noon")
+    assert {term.name for term in told.terms} == {"money", "at", "noon", BIAS}
+    assert told == explain(model, "money at noon", features=features)
+    save(Model(model, features), tmp_path / "m.sepx")
+    assert explain(load(tmp_path / "m.sepx"), "money at noon") == told
+    save(Model(model, features), tmp_path / "m.sepx", ledger=False)
+    bare = explain(load(tmp_path / "m.sepx"), "money at noon")
+    assert bare.terms == told.terms and bare.no_causes == "the model was saved without its ledger"
+
+
+def test_a_row_of_a_table_is_a_dict_of_its_values_or_of_columns():
+    table = {"age": [39, 50, 38, 53], "job": ["clerk", "manager", None, "clerk"]}
+    features = TableFeatures().fit(table)
+    model = Model(Perceptron(random_state=0).fit(features.transform(table), ["low", "high", "low", "high"]), features)
+    told = explain(model, {"age": 50, "job": None})
+    assert told == explain(model, {"age": [50], "job": [None]})
+    assert told.score == model.decision_function({"age": [50], "job": [None]})[0]
+    assert "job is missing" in {term.name for term in told.terms}
+
+
+def test_a_table_is_explained_by_its_columns_too():
+    table = {
+        "age": [39, 50, 38, 53],
+        "job": ["clerk", "manager", None, "clerk"],
+        "id": ["a", "b", "c", "d"],
+        "note": ["back at noon", "see the long note", "at noon", None],
+    }
+    features = TableFeatures(roles={"note": "text", "id": "drop"}).fit(table)
+    learner = AveragedPerceptron(random_state=0).fit(features.transform(table), ["low", "high", "low", "high"])
+    row = {"age": 50, "job": "unheard of", "id": None, "note": "the note at noon " + "and so on " * 9}
+    told = explain(Model(learner, features), row)
+    assert {part.column: part.value for part in told.columns} == {"BIAS": None} | {k: v for k, v in row.items() if k != "id"}
+    assert math.fsum(part.product for part in told.columns) == pytest.approx(told.score, abs=1e-14)
+    by = {part.column: part.product for part in told.columns}
+    assert by["job"] == 0.0 and by["BIAS"] == learner.intercept_[0]
+    assert by["age"] == math.fsum(term.product for term in told.terms if term.name.startswith("age"))
+    assert [abs(part.product) for part in told.columns] == sorted((abs(p) for p in by.values()), reverse=True)
+    printed = told.text()
+    assert "its part" in printed and "the note at noon and so on and so on an…" in printed and "\n\n\n" not in printed
+    assert "its part" not in explain(learner, features.transform(table)[:1]).text()
+    for single in (
+        {"job": ["clerk", "smith"]},
+        {"age": [k * k % 37 for k in range(20)]},
+    ):
+        features, labels = TableFeatures().fit(single), np.arange(len(*single.values())) % 2
+        row = {name: values[-1] for name, values in single.items()}
+        told = explain(Perceptron().fit(features.transform(single), labels), row, features=features)
+        assert len(told.columns) == 2 <= len(told.terms) and "its part" not in told.text()
+
+
+def test_whatever_a_column_holds_is_shown_and_becomes_json(capsys):
+    when = pa.array([10**12, 10**12 + 1] * 10, pa.timestamp("s"))  # after the year 9999
+    day = pa.array([date(2026, 1, 1), date(2026, 1, 2)] * 10)
+    data = {
+        "size": [*range(18), math.nan, 19],
+        "code": [b"a\xff", b"b"] * 10,
+        "note": ["[/b] \x1b[31m :warning:\n", "x"] * 10,
+    }
+    table = pa.table(data | {"day": day, "beyond": when, "unused": when})
+    features = TableFeatures(roles={"day": "category", "beyond": "category", "unused": "drop", "note": "category"}).fit(
+        table
+    )
+    learner = Perceptron(random_state=0).fit(features.transform(table), [0, 1] * 10)
+    told = explain(learner, table[18:19], features=features)
+    values = {part["column"]: part["value"] for part in json.loads(json.dumps(told.to_dict(), allow_nan=False))["columns"]}
+    assert values["size"] is None and values["code"] == "a\ufffd" and values["day"] == "2026-01-01"
+    assert "1000000000000" in values["beyond"] and "unused" not in values
+    told = explain(learner, table[16:17], features=features)
+    Console(width=100).print(told)
+    for printed in (capsys.readouterr().out, told.text()):
+        assert "[/b]  [31m :warning:" in printed and "\x1b" not in printed
+
+
+def test_k_classes_show_the_lead_of_the_winner_over_the_runner_up():
+    model = Perceptron(random_state=0, record=True).fit(X, np.array(["setosa", "versicolor", "virginica"])[Y])
+    told = explain(model, X[60])
+    scores = dict(zip(model.classes_.tolist(), model.decision_function(X[60:61])[0].tolist(), strict=True))
+    (winner, high), (second, low) = told.scores.items()
+    assert (winner, high) == max(scores.items(), key=lambda item: item[1]) and scores[second] == low
+    assert told.score == high - low > 0
+    assert f"{winner}: " in repr(told) and "lead" in repr(told)
+
+
+def test_it_prints_and_becomes_json(capsys):
+    told = explain(Perceptron(random_state=0).fit(np.random.default_rng(0).normal(size=(40, 50)), [0, 1] * 20), np.ones(50))
+    Console(width=100).print(told)
+    printed = capsys.readouterr().out
+    assert "… 31 more" in printed and "value × weight" in printed
+    assert json.loads(json.dumps(told.to_dict()))["terms"][0]["name"] == told.terms[0].name
+
+
+def test_what_cannot_be_explained_is_refused():
+    with pytest.raises(ValueError, match="VotedPerceptron does not decide by one sum"):
+        explain(separatrix.VotedPerceptron().fit(X, Y), X[0])
+    model = Perceptron(random_state=0).fit(X, Y)
+    for x, why in [
+        (X[:2], "one example"),
+        (X[0, :3], "x has 3 features"),
+        ({"a": 1}, "trained without"),
+        ([np.nan] * 4, "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=why):
+            explain(model, x)
+    with pytest.raises(ValueError, match="not fitted"):
+        explain(Perceptron(), X[0])
