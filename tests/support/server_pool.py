@@ -12,7 +12,7 @@ import sys
 from separatrix import AveragedPerceptron, Model
 from separatrix.cli import app
 from separatrix.web.server.app import application
-from separatrix.web.server.machine import Machine, warm
+from separatrix.web.server.live_model import LiveModel, warm
 
 assert application
 
@@ -37,7 +37,7 @@ def child(told):
 
 
 def main():
-    warm(Machine(Model(AveragedPerceptron())))
+    warm(LiveModel(Model(AveragedPerceptron())))
     ended = {}
     for line in sys.stdin:
         told = json.loads(line)

@@ -66,11 +66,11 @@ def run(options: Options) -> int:
 
 def _serve(options: Options) -> int:
     from separatrix.web.listening import serve
-    from separatrix.web.server import snapshots as keeping
+    from separatrix.web.server import snapshots
     from separatrix.web.server.app import Tokens, application
-    from separatrix.web.server.examples import Limits
-    from separatrix.web.server.machine import warm
-    from separatrix.web.server.store import Store
+    from separatrix.web.server.live_model import warm
+    from separatrix.web.server.request_reader import Limits
+    from separatrix.web.server.store import CommitStore
     from separatrix.web.server.writer import Writer
     from separatrix.web.skeleton import address, listening
 
@@ -87,16 +87,16 @@ def _serve(options: Options) -> int:
         raise DataError("the token for reading must not be the one for learning")
     limits = Limits(options.body_limit, options.feature_limit, options.weight_limit, options.queue_limit)
     listener = listening(options.host, options.port)
-    store = Store(options.state, accept_loss=options.accept_loss)
+    store = CommitStore(options.state, accept_loss=options.accept_loss)
     settings = {name: getattr(options, name) for name in ("learner", "rule", "C", "text", "bits")}
     try:
-        keeping.begin(store, options.model, settings)
+        snapshots.begin(store, options.model, settings)
         writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every)
     except BaseException:
         store.close()
         raise
-    warm(writer.shelf.learning)
-    counts = writer.shelf.learning.progressive
+    warm(writer.buffer.learning)
+    counts = writer.buffer.learning.progressive
     app = application(
         writer,
         tokens=tokens,
@@ -117,19 +117,19 @@ def _serve(options: Options) -> int:
 
 def _rebuild(options: Options) -> int:
     """Write the model of a past moment."""
-    from separatrix.web.server import snapshots as keeping
-    from separatrix.web.server.store import Store
+    from separatrix.web.server import snapshots
+    from separatrix.web.server.store import CommitStore
 
     assert options.as_of is not None
     if options.output is None:
         raise DataError("--as-of writes the model of that moment: say where by --output FILE")
-    store = Store(options.state, writing=False)
+    store = CommitStore(options.state, writing=False)
     try:
         number, when, examples = store.moment(**_moment(options.as_of))
-        machine, names, _ = keeping.recover(store, number)
+        machine, names, _ = snapshots.recover(store, number)
         if machine.run is None:
             raise DataError(f"nothing was learned by {options.as_of}")
-        keeping.Picture.of(store, number, machine, names).write(options.output)
+        snapshots.ModelSnapshot.of(store, number, machine, names).write(options.output)
     finally:
         store.close()
     told = datetime.fromtimestamp(when).astimezone().isoformat(timespec="milliseconds")

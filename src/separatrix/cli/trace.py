@@ -65,11 +65,13 @@ def _given(name: str, label: str | None, positive: str | None, drop: list[str]) 
 
 def _write(html: Path, source: Examples, model: Any, reading: str) -> None:
     from separatrix.web.lab.document import document
+    from separatrix.web.lab.experiment import Experiment, plain_names
     from separatrix.web.lab.page import page
-    from separatrix.web.lab.setup import Setup, plain_names
 
     X = source.X.toarray() if hasattr(source.X, "toarray") else source.X
     code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
     names = tuple(source.feature_names or plain_names(X.shape[1]))
-    html.write_text(page(document(Setup(source.name, np.asarray(X, np.float64), source.y, names, model, code))), "utf-8")
+    html.write_text(
+        page(document(Experiment(source.name, np.asarray(X, np.float64), source.y, names, model, code))), "utf-8"
+    )
     typer.echo(f"wrote {html} ({html.stat().st_size:,} bytes): open it in a browser")

@@ -16,8 +16,8 @@ from separatrix.data.errors import DataError
 from separatrix.data.lectures import EXAMPLES
 from separatrix.web.lab import document as lab_document
 from separatrix.web.lab.document import document
-from separatrix.web.lab.generated import random_set
 from separatrix.web.lab.page import embedded, inlined, page
+from separatrix.web.lab.points import random_set
 from separatrix.web.lab.recipe import LEARNERS, Recipe
 
 RECIPES = [

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from separatrix import AveragedPerceptron, Model, PassiveAggressive, Perceptron, load
 from separatrix.engine.rules import RULES
-from separatrix.web.server import snapshots as keeping
-from separatrix.web.server.commits import Block, Commit, merged
-from separatrix.web.server.examples import Limits, Reader, RequestError
-from separatrix.web.server.machine import Machine
-from separatrix.web.server.progressive import Progressive
-from separatrix.web.server.store import SEGMENT, Store, StoreError
+from separatrix.web.server import snapshots
+from separatrix.web.server.commits import Commit, SparseRows, merged
+from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.progressive_validation import ProgressiveValidation
+from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
+from separatrix.web.server.store import SEGMENT, CommitStore, StoreError
 from separatrix.web.server.writer import Writer
 from support.server_process import examples, matrix
 
@@ -29,7 +29,7 @@ def blocks(stream, cuts):
     for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
         part = X[begin:end]
         top = max(known, int(part.indices.max(initial=-1)) + 1)
-        block = Block(part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64))
+        block = SparseRows(part.data, part.indices.astype(np.int64), part.indptr.astype(np.int64))
         yield block, [y for _, y in stream[begin:end]], names[known:top]
         known = top
 
@@ -47,7 +47,7 @@ LEARNERS = [
 def test_applying_what_was_learned_is_learning_it(learner, classes):
     stream = list(examples(300, classes=classes, names=60))
     whole = type(learner)(**learner.get_params()).partial_fit(matrix(stream)[0], [y for _, y in stream])
-    first, second, joined = (Machine(Model(learner)) for _ in range(3))
+    first, second, joined = (LiveModel(Model(learner)) for _ in range(3))
     commits = []
     for block, labels, names in blocks(stream, [1, 2, 9, 150]):
         commit = Commit.unpack(first.learn(block, labels, names, None, True).pack())
@@ -66,7 +66,7 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
 @given(st.lists(st.integers(1, 119), unique=True, max_size=8), st.integers(0, 5))
 def test_the_batches_leave_no_trace(cuts, seed):
     stream = list(examples(120, seed=seed, names=40))
-    at_once, in_parts = Machine(Model(AveragedPerceptron(rule="pa1"))), Machine(Model(AveragedPerceptron(rule="pa1")))
+    at_once, in_parts = LiveModel(Model(AveragedPerceptron(rule="pa1"))), LiveModel(Model(AveragedPerceptron(rule="pa1")))
     for machine, some in ((at_once, []), (in_parts, sorted(cuts))):
         for block in blocks(stream, some):
             machine.learn(*block, None, False)
@@ -75,7 +75,7 @@ def test_the_batches_leave_no_trace(cuts, seed):
 
 def test_predictions_are_those_of_the_model_file(tmp_path):
     stream = list(examples(300))
-    machine = Machine(Model(AveragedPerceptron()))
+    machine = LiveModel(Model(AveragedPerceptron()))
     (block, labels, names), rest = next(blocks(stream, [])), None
     machine.learn(block, labels, names, rest, False)
     model = machine.model(None).estimator
@@ -87,14 +87,14 @@ def test_predictions_are_those_of_the_model_file(tmp_path):
 def test_windows_and_drift_follow_from_the_stream():
     rng = np.random.default_rng(0)
     wrong = rng.random(30_000) < np.where(np.arange(30_000) < 20_000, 0.1, 0.3)
-    whole, parts = Progressive(), Progressive()
+    whole, parts = ProgressiveValidation(), ProgressiveValidation()
     whole.advance(30_000, 0, np.flatnonzero(wrong), np.zeros(wrong.sum(), int), np.array([30_000]))
     drifted = []
     for begin in range(0, 30_000, 250):
         some = np.flatnonzero(wrong[begin : begin + 250])
         parts.advance(250, 0, some, np.zeros(len(some), int), np.array([250]))
         drifted.append(parts.drift()["drifting"])
-    assert whole.state() == parts.state() == Progressive.resumed(orjson.loads(orjson.dumps(whole.state()))).state()
+    assert whole.state() == parts.state() == ProgressiveValidation.resumed(orjson.loads(orjson.dumps(whole.state()))).state()
     told = whole.told(["ham"])
     assert sum(window["errors"] for window in told["windows"]) == wrong.sum() == told["errors"]
     assert len(told["windows"]) <= 200 and told["windows"][-1]["to"] == 30_000
@@ -103,7 +103,7 @@ def test_windows_and_drift_follow_from_the_stream():
     assert not any(drifted[:80]) and any(drifted[80:90])
 
 
-class Stored:
+class ServedStore:
     """A store with a writer, in this process."""
 
     def __init__(self, folder, settings=FRESH, model=None, **options):
@@ -111,10 +111,10 @@ class Stored:
         self.open()
 
     def open(self):
-        self.store = Store(self.folder)
-        keeping.begin(self.store, self.model, self.settings)
+        self.store = CommitStore(self.folder)
+        snapshots.begin(self.store, self.model, self.settings)
         self.writer = Writer(self.store, self.options.pop("limits", Limits()), **self.options)
-        self.reader = Reader(self.writer.shelf.learning.features, self.writer.limits)
+        self.reader = RequestReader(self.writer.buffer.learning.features, self.writer.limits)
         self.writer.start()
 
     def learn(self, stream, key=None):
@@ -126,7 +126,7 @@ class Stored:
 
     @property
     def machine(self):
-        return self.writer.shelf._shown
+        return self.writer.buffer._shown
 
     def crash(self):
         """Let go of the files without tidying up, as the end of the process would."""
@@ -143,7 +143,7 @@ class Stored:
 @pytest.mark.parametrize("rule", ["perceptron", "arow"])
 def test_a_restart_recovers_from_any_snapshot(tmp_path, keep_all, rule):
     stream = list(examples(900))
-    one = Stored(tmp_path / "s", FRESH | {"rule": rule}, keep_all=keep_all)
+    one = ServedStore(tmp_path / "s", FRESH | {"rule": rule}, keep_all=keep_all)
     for begin in range(0, 900, 30):
         one.learn(stream[begin : begin + 30], key=f"batch-{begin}")
         if begin in (300, 600):
@@ -152,32 +152,32 @@ def test_a_restart_recovers_from_any_snapshot(tmp_path, keep_all, rule):
     for gone in (0, 1, 2):
         for path in sorted((tmp_path / "s").glob("snapshot-*"))[len(list((tmp_path / "s").glob("snapshot-*"))) - gone :]:
             path.write_bytes(b"damaged")
-        store = Store(tmp_path / "s")
-        machine, names, begun = keeping.recover(store)
+        store = CommitStore(tmp_path / "s")
+        machine, names, begun = snapshots.recover(store)
         assert machine.told() == told and names == matrix(stream)[1]
         assert begun == [21, 11, 0][gone]
         while store.compact(store.last):
             pass
-        assert keeping.recover(store)[0].told() == told
+        assert snapshots.recover(store)[0].told() == told
         store.close()
 
 
 def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
     stream = list(examples(SEGMENT + 200, names=50))
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     states = {}
     for begin in range(0, len(stream), 64):
         one.learn(stream[begin : begin + 64])
         states[one.store.last] = one.machine.told()
     before = one.store.db.execute("SELECT count(*) FROM commits").fetchone()[0]
     one.crash()
-    store = Store(tmp_path / "s")
+    store = CommitStore(tmp_path / "s")
     assert store.compact(store.last) == SEGMENT // 64 - 1
     assert store.db.execute("SELECT count(*) FROM commits").fetchone()[0] == before - SEGMENT // 64 + 1
     store.close()
-    store = Store(tmp_path / "s")
+    store = CommitStore(tmp_path / "s")
     for (number,) in store.db.execute("SELECT last FROM commits").fetchall():
-        assert keeping.recover(store, number)[0].told() == states[number]
+        assert snapshots.recover(store, number)[0].told() == states[number]
     assert store.moment(examples=SEGMENT + 63)[0] == SEGMENT // 64
     assert store.moment(examples=10)[0] == 0
     store.close()
@@ -185,13 +185,13 @@ def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
 
 def test_a_key_counts_once_and_stands_for_one_request(tmp_path):
     stream = list(examples(50))
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     first = one.learn(stream, "key")
     assert one.learn(stream, "key") == first and one.machine.progressive.examples == 50
     with pytest.raises(RequestError, match="another request"):
         one.learn(stream[1:], "key")
     one.crash()
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     assert one.learn(stream, "key") == first and one.machine.progressive.examples == 50
     one.store.db.execute("UPDATE keys SET time = 0, sum = x'00'")
     one.store.compact(0)
@@ -201,7 +201,7 @@ def test_a_key_counts_once_and_stands_for_one_request(tmp_path):
 
 def test_undoing_subtracts(tmp_path):
     stream = list(examples(200, classes=("ham", "spam")))
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     one.learn(stream)
     before = one.machine.model(matrix(stream)[1]).estimator
     mistake = one.store.mistakes_page(8, 1)[0]
@@ -220,15 +220,15 @@ def test_undoing_subtracts(tmp_path):
     with pytest.raises(RequestError, match="there is no mistake 100000"):
         one.undo(100_000)
     told = one.crash()
-    store = Store(tmp_path / "s")
-    assert keeping.recover(store)[0].told() == told
+    store = CommitStore(tmp_path / "s")
+    assert snapshots.recover(store)[0].told() == told
     store.close()
 
 
 @pytest.mark.parametrize("rule", ["perceptron", "arow"])
 def test_undoing_with_all_examples_is_never_having_learned_it(tmp_path, rule):
     stream = list(examples(150))
-    one = Stored(tmp_path / "s", FRESH | {"rule": rule}, keep_all=True)
+    one = ServedStore(tmp_path / "s", FRESH | {"rule": rule}, keep_all=True)
     for begin in range(0, 150, 10):
         one.learn(stream[begin : begin + 10])
     gone = []
@@ -244,13 +244,13 @@ def test_undoing_with_all_examples_is_never_having_learned_it(tmp_path, rule):
     assert np.array_equal(model.coef_, whole.coef_) and model.n_errors_ == whole.n_errors_
     one.learn(stream[:20])
     told = one.crash()
-    store = Store(tmp_path / "s")
-    assert keeping.recover(store)[0].told() == told
+    store = CommitStore(tmp_path / "s")
+    assert snapshots.recover(store)[0].told() == told
     store.close()
 
 
 def test_variances_are_not_subtracted(tmp_path):
-    one = Stored(tmp_path / "s", FRESH | {"rule": "arow"})
+    one = ServedStore(tmp_path / "s", FRESH | {"rule": "arow"})
     one.learn(list(examples(20)))
     with pytest.raises(RequestError, match="--keep-all"):
         one.undo(1)
@@ -258,22 +258,22 @@ def test_variances_are_not_subtracted(tmp_path):
 
 
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path):
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     one.learn(list(examples(20)))
     with pytest.raises(StoreError, match="is being served by another process"):
-        Store(tmp_path / "s")
-    other = Store(tmp_path / "s", writing=False)
-    assert keeping.recover(other)[0].told() == one.machine.told()
+        CommitStore(tmp_path / "s")
+    other = CommitStore(tmp_path / "s", writing=False)
+    assert snapshots.recover(other)[0].told() == one.machine.told()
     other.close()
     one.crash()
-    Store(tmp_path / "s").close()
+    CommitStore(tmp_path / "s").close()
 
 
 def test_what_waits_is_bounded(tmp_path):
-    store = Store(tmp_path / "s")
-    keeping.begin(store, None, FRESH)
+    store = CommitStore(tmp_path / "s")
+    snapshots.begin(store, None, FRESH)
     writer = Writer(store, Limits(waiting=3))
-    reader = Reader(None, writer.limits)
+    reader = RequestReader(None, writer.limits)
     body = b'{"features": {"a": 1}, "label": "x"}'
     futures = [writer.submit(reader.one(body, True), None, body) for _ in range(3)]
     with pytest.raises(RequestError) as refused:
@@ -287,14 +287,14 @@ def test_what_waits_is_bounded(tmp_path):
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):
     stream = list(examples(100))
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     one.learn(stream[:50])
     told = one.machine.told()
     one.store.db.execute("CREATE TRIGGER no BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
     with pytest.raises(RequestError, match="the disk is full") as refused:
         one.learn(stream[50:])
     assert refused.value.status == 503 and one.writer.trouble
-    assert one.machine.told() == told and one.writer.shelf.learning.told() == told
+    assert one.machine.told() == told and one.writer.buffer.learning.told() == told
     one.store.db.execute("DROP TRIGGER no")
     one.learn(stream[50:])
     assert not one.writer.trouble
@@ -310,24 +310,24 @@ def test_a_trained_model_goes_on_as_it_would_have(tmp_path):
     X, names = matrix(stream)
     trained = AveragedPerceptron(random_state=0, record=True).fit(X[:200], [y for _, y in stream[:200]])
     save(trained, tmp_path / "m.sepx")
-    one = Stored(tmp_path / "s", model=tmp_path / "m.sepx")
+    one = ServedStore(tmp_path / "s", model=tmp_path / "m.sepx")
     index = {name: str(j) for j, name in enumerate(names)}
     one.learn([({index[name]: value for name, value in x.items()}, y) for x, y in stream[200:]])
     whole = trained.partial_fit(X[200:], [y for _, y in stream[200:]])
     model = one.machine.model([str(j) for j in range(len(names))]).estimator
     assert np.array_equal(model.coef_, whole.coef_) and model.n_seen_ == whole.n_seen_
     told = one.crash()
-    store = Store(tmp_path / "s")
-    assert keeping.recover(store)[0].told() == told
+    store = CommitStore(tmp_path / "s")
+    assert snapshots.recover(store)[0].told() == told
     with pytest.raises(StoreError, match="did not begin with"):
         save(whole, tmp_path / "m.sepx")
-        keeping.begin(store, tmp_path / "m.sepx", FRESH)
+        snapshots.begin(store, tmp_path / "m.sepx", FRESH)
     store.close()
     assert isinstance(load(tmp_path / "m.sepx"), Model)
 
 
 def test_every_damaged_row_is_noticed(tmp_path):
-    one = Stored(tmp_path / "s")
+    one = ServedStore(tmp_path / "s")
     one.learn(list(examples(50)), "key")
     one.crash()
     for change in (
@@ -344,6 +344,6 @@ def test_every_damaged_row_is_noticed(tmp_path):
         db.commit()
         db.close()
         with pytest.raises(StoreError, match=r"damaged|acknowledged"):
-            Store(tmp_path / "s")
+            CommitStore(tmp_path / "s")
         (tmp_path / "s" / "store.db").write_bytes(content)
-    Store(tmp_path / "s").close()
+    CommitStore(tmp_path / "s").close()

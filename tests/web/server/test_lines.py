@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from separatrix.web.server.examples import LARGEST, Limits, Reader, RequestError
-from separatrix.web.server.names import Names
+from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.request_reader import LARGEST, Limits, RequestError, RequestReader
 
-READER = Reader(None, Limits(features=20))
+READER = RequestReader(None, Limits(features=20))
 names = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ["a", "b", "free", 'quo"te', "back\\slash", "£", "features"]
 )
@@ -27,7 +27,7 @@ examples = st.fixed_dictionaries({"features": st.dictionaries(names, values, max
 
 def read(body, known=()):
     """What the kernel makes of lines: None, or features by name and labels."""
-    index = Names(known)
+    index = FeatureIndex(known)
     lines = index.read(body, 20)
     if lines is None:
         assert index.listed == list(known)
@@ -131,11 +131,11 @@ def test_whatever_is_read_is_what_orjson_reads(stream, data):
     ],
 )
 def test_anything_else_is_left_to_somebody_slower(line):
-    assert Names([]).read(line.encode(), 20) is None
+    assert FeatureIndex([]).read(line.encode(), 20) is None
 
 
 def test_names_can_be_many_and_can_be_taken_back():
-    index = Names(f"old{k}" for k in range(3000))
+    index = FeatureIndex(f"old{k}" for k in range(3000))
     body = b"\n".join(
         orjson.dumps({"features": {f"new{j}": j for j in range(k, k + 20)}, "label": "x"}) for k in range(0, 40_000, 20)
     )
@@ -150,6 +150,6 @@ def test_names_can_be_many_and_can_be_taken_back():
 
 def test_many_distinct_labels_are_left_to_somebody_slower():
     body = b"\n".join(orjson.dumps({"features": {}, "label": k}) for k in range(65))
-    assert Names([]).read(body, 20) is None
+    assert FeatureIndex([]).read(body, 20) is None
     with pytest.raises(RequestError, match="line 1: a label"):
         READER.lines(b'{"features": {}, "label": 9007199254740993}', True)

@@ -22,8 +22,8 @@ from separatrix.proofs.certificate import Certificate, certify
 from separatrix.proofs.wording import lines
 from separatrix.solvers.dual import visited
 from separatrix.solvers.hard_margin import Inseparable
+from separatrix.web.lab.experiment import Experiment
 from separatrix.web.lab.plane import plane
-from separatrix.web.lab.setup import Setup
 
 FORMAT = "separatrix run 1"
 MOST_NUMBERS = 1_000_000
@@ -38,7 +38,7 @@ PATIENCE = 5.0
 PREDICTS = {"AveragedPerceptron": "averaged", "VotedPerceptron": "voted", "PocketPerceptron": "pocket"}
 
 
-def document(setup: Setup) -> dict[str, Any]:
+def document(setup: Experiment) -> dict[str, Any]:
     """Train, and return everything that the page shows, in plain numbers."""
     if setup.X.size > MOST_NUMBERS:
         n, d = setup.X.shape
@@ -98,7 +98,7 @@ def document(setup: Setup) -> dict[str, Any]:
     }
 
 
-def _fitted(setup: Setup, Z: Floats, labels: Any) -> Any:
+def _fitted(setup: Experiment, Z: Floats, labels: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         if setup.held_out is None:
@@ -108,7 +108,7 @@ def _fitted(setup: Setup, Z: Floats, labels: Any) -> Any:
         return setup.model.fit(Z, labels, X_val=mapped, y_val=y_val)
 
 
-def _order(setup: Setup, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[int]]:
+def _order(setup: Experiment, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[int]]:
     """Return the first examples in the order of their presentation, and how many were presented before each pass."""
     steps: list[Any] = []
     starts: list[int] = []
@@ -123,7 +123,7 @@ def _order(setup: Setup, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[
     return np.concatenate(steps)[:MOST_STEPS], starts
 
 
-def _passes(setup: Setup, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
+def _passes(setup: Experiment, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
     """Yield the number of a pass, from 1, and examples in the order of their presentation."""
     if not setup.kernel:
         yield from ((number, which.copy()) for number, which in presentations(model, rows))
@@ -133,7 +133,7 @@ def _passes(setup: Setup, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[
         yield number + 1, visited(model.order, problem, model._draw, number)
 
 
-def _path(setup: Setup, model: Any, rows: Rows) -> tuple[Any, int]:
+def _path(setup: Experiment, model: Any, rows: Rows) -> tuple[Any, int]:
     """Return the weights after 0, 1, 2 … mistakes, the bias of each output last, and after how many of them it ends."""
     ledger = model.ledger_
     early = int(np.searchsorted(ledger.step, MOST_STEPS, side="right"))
@@ -156,7 +156,7 @@ def _flat(weights: Weights, bias: bool) -> Floats:
     return together.reshape(-1)
 
 
-def _map(setup: Setup, Z: Floats) -> dict[str, Any]:
+def _map(setup: Experiment, Z: Floats) -> dict[str, Any]:
     phi = setup.phi
     if phi is None:
         return {"kind": "none", "names": list(setup.features)}
@@ -173,7 +173,7 @@ def _named(phi: Any) -> bool:
     return not isinstance(phi, RandomFourier)
 
 
-def _plain_names(setup: Setup) -> list[str]:
+def _plain_names(setup: Experiment) -> list[str]:
     return [name.replace(" ", "_") for name in setup.features]
 
 
@@ -181,7 +181,7 @@ def _kernel(model: Any) -> dict[str, Any]:
     return {"kind": model.kernel, "gamma": model.gamma_, "coef0": model.coef0, "degree": model.degree}
 
 
-def _proof(setup: Setup, model: Any, Z: Floats, labels: Any, codes: Any, K: int) -> dict[str, Any]:
+def _proof(setup: Experiment, model: Any, Z: Floats, labels: Any, codes: Any, K: int) -> dict[str, Any]:
     """Return R² of line 1, the separator u of length 1 with its margin γ, and the theorems that speak of the run."""
     if setup.kernel:
         return {"R2": None, "separator": None, "proof": True, "bounds": [], "why_no_bound": "no margin is known here"}
@@ -206,7 +206,7 @@ def _proof(setup: Setup, model: Any, Z: Floats, labels: Any, codes: Any, K: int)
     }
 
 
-def _certified(setup: Setup, model: Any, Z: Floats, labels: Any) -> dict[str, Any]:
+def _certified(setup: Experiment, model: Any, Z: Floats, labels: Any) -> dict[str, Any]:
     if setup.kernel:
         return {"certificate": None, "max_margin": None}
     bias = bool(model.fit_intercept)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.rows import Floats
-from separatrix.web.lab.setup import Setup
+from separatrix.web.lab.experiment import Experiment
 
 
-def plane(setup: Setup, last: Floats | None, n_classes: int) -> dict[str, Any]:
+def plane(setup: Experiment, last: Floats | None, n_classes: int) -> dict[str, Any]:
     """Return the origin and the two directions of the plane, the names of its axes, and a note where it hides something.
 
     `last` are the weights at the end, where there are any in the space of x.

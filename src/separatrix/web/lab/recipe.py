@@ -16,8 +16,8 @@ from separatrix.data.lectures import EXAMPLES
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
 from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier
-from separatrix.web.lab.generated import drawn, random_set
-from separatrix.web.lab.setup import Map, Setup, plain_names
+from separatrix.web.lab.experiment import Experiment, Map, plain_names
+from separatrix.web.lab.points import drawn, random_set
 
 LEARNERS: dict[str, Any] = {
     "perceptron": Perceptron,
@@ -67,7 +67,7 @@ class Recipe(BaseModel):
     degree: Annotated[int, Field(ge=1, le=8)] = 2
     gamma: Annotated[float, Field(gt=0, le=1e6)] = 1.0
 
-    def setup(self) -> Setup:
+    def setup(self) -> Experiment:
         """Return the examples and the learner; raises DataError or ValueError where there is no such thing."""
         examples, code = self._examples()
         X, y = np.asarray(examples.X, np.float64), examples.y
@@ -98,7 +98,7 @@ class Recipe(BaseModel):
                 "X, X_val, y, y_val = parts",
             ]
         resolved = self.model_dump() | {"bias": bias, "tie": tie}
-        return Setup(examples.name, X, y, names, model, tuple(code), phi, held_out, resolved, source)
+        return Experiment(examples.name, X, y, names, model, tuple(code), phi, held_out, resolved, source)
 
     def _all_classes(self, examples: Examples) -> list[str]:
         """Return the classes before one was set against the rest."""
@@ -117,7 +117,7 @@ class Recipe(BaseModel):
         if self.data == "random":
             X, y = random_set(self.n, self.classes, self.gap, self.noise, self.seed)
             call = f"n={self.n}, classes={self.classes}, gap={self.gap:g}, noise={self.noise:g}, seed={self.seed}"
-            made = ["from separatrix.web.lab.generated import random_set", f"X, y = random_set({call})"]
+            made = ["from separatrix.web.lab.points import random_set", f"X, y = random_set({call})"]
             return Examples(f"{self.n} random points", X, y), made
         read = "from separatrix.data.in_memory import read_source"
         positive = self.positive or None

@@ -20,10 +20,9 @@ from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
-from separatrix.web.server import answers, contract
-from separatrix.web.server import snapshots as keeping
-from separatrix.web.server.examples import Examples, RequestError
-from separatrix.web.server.metering import Meter, Metered
+from separatrix.web.server import openapi, queries, snapshots
+from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
+from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.writer import Writer
 from separatrix.web.skeleton import JSON, refusal, skeleton
 
@@ -102,8 +101,8 @@ def application(
     """Return the application of a writer, which it starts and closes."""
     limits, allowed = writer.limits, tokens or Tokens()
     reader = writer.reader
-    told = contract.document(reader.field)
-    meter = Meter(set(told["paths"]) | set(_PAGES), requests_logged)
+    told = openapi.document(reader.field)
+    meter = RequestMetrics(set(told["paths"]) | set(_PAGES), requests_logged)
     intake = Intake(limits.waiting_bytes, payloads_logged)
     reading = writer.store.reader()
     saving = asyncio.Lock()
@@ -119,9 +118,9 @@ def application(
     app = skeleton("separatrix serve", hosts=hosts, body_limit=limits.body, lifespan=life)
     app.openapi = lambda: told  # type: ignore[method-assign]
     app.add_exception_handler(RequestError, _refuse)
-    app.add_middleware(Metered, meter=meter)
+    app.add_middleware(MetricsMiddleware, meter=meter)
 
-    async def examples(request: Request, labelled: bool) -> tuple[Examples, bytes, bool]:
+    async def examples(request: Request, labelled: bool) -> tuple[RequestExamples, bytes, bool]:
         """Return what a request holds, its body, and whether it came in lines."""
         body = await intake.body(request)
         lines = _kind(request) == LINES
@@ -135,10 +134,10 @@ def application(
         given, body, lines = await examples(request, False)
         meter.predicted += given.n
         if not lines:
-            return JSON(answers.predictions(writer.shelf, given)[0])
-        act = answers.prediction_lines
+            return JSON(queries.predictions(writer.buffer, given)[0])
+        act = queries.prediction_lines
         small = len(body) <= AT_HAND
-        found = act(writer.shelf, given) if small else await asyncio.to_thread(act, writer.shelf, given)
+        found = act(writer.buffer, given) if small else await asyncio.to_thread(act, writer.buffer, given)
         return Response(found, media_type=LINES)
 
     async def learn(request: Request) -> Response:
@@ -146,7 +145,7 @@ def application(
         key = request.headers.get("idempotency-key")
         if key is not None and not _KEY.fullmatch(key):
             raise RequestError(422, "an Idempotency-Key has 1 to 200 letters, digits, dots, colons, dashes and underscores")
-        given: Examples | None = None
+        given: RequestExamples | None = None
         if reader.field == "features" and _kind(request) == LINES:  # the writer reads them, names and all
             body = await intake.body(request)
         else:
@@ -156,7 +155,7 @@ def application(
     async def explain(request: Request) -> Response:
         allowed.check(request, False)
         body = await intake.body(request)
-        return JSON(await asyncio.to_thread(lambda: answers.explanation(writer.shelf, reader.one(body, False))))
+        return JSON(await asyncio.to_thread(lambda: queries.explanation(writer.buffer, reader.one(body, False))))
 
     async def undo(request: Request) -> Response:
         allowed.check(request, True)
@@ -166,11 +165,11 @@ def application(
     async def ledger(request: Request) -> Response:
         allowed.check(request, False)
         before, limit = (_whole(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
-        return JSON(await asyncio.to_thread(answers.page, reading, writer.shelf, before, limit or 50))
+        return JSON(await asyncio.to_thread(queries.page, reading, writer.buffer, before, limit or 50))
 
     async def stats(request: Request) -> Response:
         allowed.check(request, False)
-        with writer.shelf.reading() as (machine, number):
+        with writer.buffer.reading() as (machine, number):
             found = machine.progressive.told(machine.classes)
             found |= {"features": machine.n_names, "commits": number, "learner": _learner(machine.learner)}
         found |= {
@@ -259,10 +258,10 @@ def _whole(request: Request, name: str, most: int) -> int | None:
 
 def _saved(writer: Writer) -> tuple[Path, int]:
     """Write the model as it is to a file of its own."""
-    with writer.shelf.reading() as (machine, number):
+    with writer.buffer.reading() as (machine, number):
         if machine.run is None:
             raise RequestError(409, "nothing was learned yet")
-        picture = keeping.Picture.of(writer.store, number, machine, writer.shelf.names(machine))
+        picture = snapshots.ModelSnapshot.of(writer.store, number, machine, writer.buffer.names(machine))
     path = Path(tempfile.mkdtemp(prefix="separatrix-")) / "model.sepx"
     picture.write(path)
     return path, number

@@ -18,7 +18,7 @@ from separatrix.engine.rows import Array, Floats, Ints, frozen
 _KEY = "commit"
 
 
-class Block(NamedTuple):
+class SparseRows(NamedTuple):
     """Rows of named features: CSR, in the order in which the values came."""
 
     data: Floats
@@ -35,25 +35,25 @@ class Block(NamedTuple):
         """The rows as the kernels read them."""
         return frozen(self.data), frozen(self.indices), frozen(self.indptr)
 
-    def take(self, which: Ints) -> Block:
+    def take(self, which: Ints) -> SparseRows:
         """Return some of the rows."""
         begin = self.indptr[which]
         lengths = self.indptr[which + 1] - begin
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         places = np.repeat(begin - indptr[:-1], lengths) + np.arange(indptr[-1])
-        return Block(self.data[places], self.indices[places], indptr)
+        return SparseRows(self.data[places], self.indices[places], indptr)
 
 
-EMPTY = Block(np.empty(0), np.empty(0, np.int64), np.zeros(1, np.int64))
+EMPTY = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
-def stacked(blocks: list[Block]) -> Block:
+def stacked(blocks: list[SparseRows]) -> SparseRows:
     """Return the rows of several blocks as one."""
     if len(blocks) == 1:
         return blocks[0]
     ends = np.cumsum([0, *(len(block.data) for block in blocks)])
     indptr = [block.indptr[1:] + end for block, end in zip(blocks, ends[:-1], strict=True)]
-    return Block(
+    return SparseRows(
         np.concatenate([block.data for block in blocks]),
         np.concatenate([block.indices for block in blocks]),
         np.concatenate([np.zeros(1, np.int64), *indptr]),
@@ -73,7 +73,7 @@ class Commit:
     down: Ints
     correction: Floats
     shrink: Floats
-    rows: Block
+    rows: SparseRows
     wrong: Ints
     """The places of the examples that were judged wrong, among the n."""
     wrong_class: Ints
@@ -89,7 +89,7 @@ class Commit:
     """The number of the mistake that is taken back."""
     rebuilt: bool = False
     """Whether the state after it has to be read from its snapshot."""
-    kept: Block | None = None
+    kept: SparseRows | None = None
     kept_class: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """All examples, where they are kept."""
 
@@ -115,7 +115,7 @@ class Commit:
         told = orjson.loads(arrays[_KEY].tobytes())
         found: dict[str, Any] = {name: _wide(arrays[name]) for name in _ARRAYS}
         for name in ("rows", "kept") if told.pop("kept") else ("rows",):
-            found[name] = Block(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
+            found[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
         told["arrivals"] = [(place, label) for place, label in told["arrivals"]]
         return cls(**told, **found)
 

@@ -1,6 +1,6 @@
-"""Two copies of the model: predictions read the one that lies on the shelf while the other one learns.
+"""Two copies of the model: predictions read the one that is shown while the other one learns.
 
-Once a commit is on the disk the copy that learned it is put on the shelf, and the other follows by applying the commit: the
+Once a commit is on the disk the copy that learned it is put in front, and the other follows by applying the commit: the
 rows of the mistakes, not all weights. Readers never wait; the writer waits for those who still read the copy it
 is about to change.
 """
@@ -13,23 +13,23 @@ from copy import deepcopy
 from threading import Condition
 
 from separatrix.web.server.commits import Commit
-from separatrix.web.server.machine import Machine
-from separatrix.web.server.names import Names
+from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.live_model import LiveModel
 
 
-class Shelf:
+class DoubleBuffer:
     """The machine that readers see, and the one that learns."""
 
-    def __init__(self, machine: Machine, names: list[str] | None, number: int) -> None:
+    def __init__(self, machine: LiveModel, names: list[str] | None, number: int) -> None:
         self._shown, self.learning = machine, deepcopy(machine)
         self._readers = {id(self._shown): 0, id(self.learning): 0}
         self._left = Condition()
         self.number = number
         """The last commit that readers see."""
-        self.index = None if names is None else Names(names)
+        self.index = None if names is None else FeatureIndex(names)
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[Machine, int]]:
+    def reading(self) -> Iterator[tuple[LiveModel, int]]:
         """Give the machine as of a commit, and the commit's number; nobody changes it meanwhile."""
         with self._left:
             machine, number = self._shown, self.number
@@ -41,7 +41,7 @@ class Shelf:
                 self._readers[id(machine)] -= 1
                 self._left.notify_all()
 
-    def names(self, machine: Machine) -> list[str] | None:
+    def names(self, machine: LiveModel) -> list[str] | None:
         """Return the names of the columns of a machine."""
         return None if self.index is None else self.index.listed[: machine.n_names]
 
@@ -57,7 +57,7 @@ class Shelf:
             self._left.wait_for(lambda: not self._readers[id(self.learning)])
         self.learning.apply(commit)
 
-    def restart(self, machine: Machine | None = None) -> None:
+    def restart(self, machine: LiveModel | None = None) -> None:
         """Forget what was learned and not published; go on from another machine, or from the one shown."""
         with self._left:
             self._left.wait_for(lambda: not self._readers[id(self.learning)])

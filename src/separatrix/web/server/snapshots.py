@@ -17,14 +17,14 @@ from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, 
 from separatrix.features.text import TextFeatures
 from separatrix.modelfile.model import Model, load, replacing, save
 from separatrix.modelfile.parcel import ModelFileError
-from separatrix.web.server.machine import Machine
-from separatrix.web.server.store import FORMAT, Store, StoreError
+from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.store import FORMAT, CommitStore, StoreError
 
 LEARNERS = {"averaged": AveragedPerceptron, "last": Perceptron}
 _NAME = re.compile(r"snapshot-(\d{12})\.sepx")
 
 
-def begin(store: Store, model: Path | None, settings: dict[str, Any]) -> None:
+def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> None:
     """Write down where the model begins, or check that it is where it began."""
     told = store.base.get("model")
     if model is None:
@@ -88,30 +88,30 @@ def names_of(model: Model) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def path_of(store: Store, number: int) -> Path:
+def path_of(store: CommitStore, number: int) -> Path:
     """Return where the snapshot of a commit lies."""
     return store.folder / f"snapshot-{number:012d}.sepx"
 
 
-def rebuilt_path(store: Store, number: int) -> Path:
+def rebuilt_path(store: CommitStore, number: int) -> Path:
     """Return where the machine lies that a commit put in place of what there was."""
     return store.folder / f"rebuilt-{number:012d}.sepx"
 
 
-def snapshots(store: Store) -> list[int]:
+def snapshots(store: CommitStore) -> list[int]:
     """Return the commits of which there are snapshots, in order."""
     found = (_NAME.fullmatch(path.name) for path in store.folder.iterdir())
     return sorted(int(match.group(1)) for match in found if match)
 
 
-class Picture(NamedTuple):
+class ModelSnapshot(NamedTuple):
     """A copy of a machine, to be written while the machine goes on."""
 
     model: Model
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, store: Store, number: int, machine: Machine, names: list[str] | None) -> Picture:
+    def of(cls, store: CommitStore, number: int, machine: LiveModel, names: list[str] | None) -> ModelSnapshot:
         """Return the picture of a machine after a commit."""
         model = machine.model(names)
         told = {"store": store.base["model"]["id"], "commit": number, **machine.facts()}
@@ -122,7 +122,7 @@ class Picture(NamedTuple):
         save(self.model, path, facts=self.facts, ledger=False)
 
 
-def read(store: Store, path: Path, number: int) -> tuple[Machine, list[str] | None]:
+def read(store: CommitStore, path: Path, number: int) -> tuple[LiveModel, list[str] | None]:
     """Return the machine of a picture taken after a commit, and the names of its features."""
     model = load(path)
     told = model.facts.get("server", {})
@@ -130,10 +130,10 @@ def read(store: Store, path: Path, number: int) -> tuple[Machine, list[str] | No
         raise ModelFileError(f"{path} is not a snapshot of this store")
     named = names_of(model)
     names = None if named is None else named[: int(told["names"])]
-    return Machine.resumed(model, told), names
+    return LiveModel.resumed(model, told), names
 
 
-def start(store: Store) -> tuple[Machine, list[str] | None]:
+def start(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
     """Return the machine before its first commit."""
     told = store.base["model"]
     if told["start"] is None:
@@ -142,10 +142,10 @@ def start(store: Store) -> tuple[Machine, list[str] | None]:
         model = usable(load(store.folder / "start.sepx"))
         if model.sha256 != told["start"]:
             raise StoreError(f"{store.folder / 'start.sepx'} is not the model that learning began with")
-    return Machine(model), names_of(model)
+    return LiveModel(model), names_of(model)
 
 
-def recover(store: Store, until: int | None = None) -> tuple[Machine, list[str] | None, int]:
+def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, list[str] | None, int]:
     """Return the machine after the last commit, or after commit `until`, the names, and the snapshot that it began from."""
     end = store.last if until is None else until
     known = snapshots(store)
@@ -176,7 +176,7 @@ def recover(store: Store, until: int | None = None) -> tuple[Machine, list[str] 
     return machine, names, number
 
 
-def thin(store: Store) -> None:
+def thin(store: CommitStore) -> None:
     """Remove snapshots, but for the newest two, and ever fewer the older they are."""
     kept = snapshots(store)
     place = 1

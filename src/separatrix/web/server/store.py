@@ -46,7 +46,7 @@ class StoreError(OSError):
     """A store that cannot be used, or not written to; the message says why and what to do."""
 
 
-class Keyed(NamedTuple):
+class KeyedReply(NamedTuple):
     """A request under a key, and what was answered."""
 
     key: bytes
@@ -54,7 +54,7 @@ class Keyed(NamedTuple):
     reply: bytes
 
 
-class Stored(NamedTuple):
+class StoredCommit(NamedTuple):
     """A commit, or several joined into one, with its place in the store."""
 
     first: int
@@ -72,7 +72,7 @@ class Stored(NamedTuple):
         """What is inside."""
         return Commit.unpack(self.body)
 
-    def checked(self) -> Stored:
+    def checked(self) -> StoredCommit:
         """Raise unless the sum is right."""
         if _sum(*self[:-1]) != self.sum:
             raise StoreError(f"the store is damaged: commit {self.last} is not what was written")
@@ -87,7 +87,7 @@ def _sum(*values: Any) -> bytes:
     return total.digest()
 
 
-class Store:
+class CommitStore:
     """A folder with the commits of one model."""
 
     def __init__(self, folder: Path, *, writing: bool = True, accept_loss: bool = False) -> None:
@@ -145,7 +145,7 @@ class Store:
         if self.base.get("model", {}).get("format", FORMAT) > FORMAT:
             raise StoreError(f"{self.folder} was written by a newer version of separatrix")
         for row in self.db.execute(f"SELECT {_COLUMNS} FROM commits ORDER BY last"):
-            stored = Stored(*row).checked()
+            stored = StoredCommit(*row).checked()
             if stored.first != self.last + 1 or stored.mistakes_before != self.mistakes:
                 raise StoreError(f"{self.folder}: the store is damaged: commits are missing after number {self.last}")
             self.last, self.mistakes = stored.last, self.mistakes + stored.mistakes
@@ -190,7 +190,7 @@ class Store:
         self.db.execute("INSERT INTO base VALUES (?, ?, ?)", (name, told, _sum(name, told)))
         self.base[name] = value
 
-    def append(self, commit: Commit, examples: int, keyed: list[Keyed]) -> int:
+    def append(self, commit: Commit, examples: int, keyed: list[KeyedReply]) -> int:
         """Write a commit in one transaction, on the disk when this returns; raise StoreError with nothing written."""
         now, number = time.time(), self.last + 1
         row = (number, number, now, examples, self.mistakes, commit.mistakes, commit.undoes, commit.pack())
@@ -249,9 +249,9 @@ class Store:
             f"SELECT {_COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last LIMIT {SEGMENT + 1}",
             (self._joined_until, until),
         )
-        run: list[tuple[Stored, Commit]] = []
+        run: list[tuple[StoredCommit, Commit]] = []
         for row in small:
-            stored = Stored(*row).checked()
+            stored = StoredCommit(*row).checked()
             commit = stored.commit
             if commit.rebuilt or stored.undoes is not None or commit.n >= SEGMENT:
                 run = []
@@ -275,12 +275,12 @@ class Store:
 
     # Reading.
 
-    def commits(self, after: int = 0, until: int | None = None) -> Iterator[Stored]:
+    def commits(self, after: int = 0, until: int | None = None) -> Iterator[StoredCommit]:
         """Yield the commits from the one after `after` on."""
         end = self.last if until is None else until
         query = f"SELECT {_COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last"
         for row in self.db.execute(query, (after, end)):
-            yield Stored(*row).checked()
+            yield StoredCommit(*row).checked()
 
     def moment(self, *, time: float | None = None, examples: int | None = None) -> tuple[int, float, int]:
         """Return (number, time, examples) of the last commit at or before a moment that can be rebuilt exactly."""
@@ -296,7 +296,7 @@ class Store:
         which = "mistakes > 0 AND mistakes_before < ? ORDER BY mistakes_before DESC LIMIT ?"
         query = f"SELECT {_COLUMNS} FROM commits WHERE {which}"
         for row in self.db.execute(query, (before - 1, limit)):
-            stored = Stored(*row).checked()
+            stored = StoredCommit(*row).checked()
             commit = stored.commit
             for at in range(min(stored.mistakes, before - 1 - stored.mistakes_before) - 1, -1, -1):
                 found.append((stored.mistakes_before + at + 1, stored.time, at, commit))
@@ -313,9 +313,9 @@ class Store:
         row: tuple[bytes, bytes] | None = self.db.execute("SELECT request, reply FROM keys WHERE key = ?", (key,)).fetchone()
         return row
 
-    def reader(self) -> Store:
+    def reader(self) -> CommitStore:
         """Return the same store, to be read by another thread."""
-        other = object.__new__(Store)
+        other = object.__new__(CommitStore)
         other.__dict__.update(self.__dict__)
         other.writing, other._lock, other._head = False, None, -1
         uri = f"{(self.folder / 'store.db').absolute().as_uri()}?mode=ro"

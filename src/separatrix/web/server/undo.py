@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import orjson
 
-from separatrix.web.server import snapshots as keeping
-from separatrix.web.server.examples import RequestError
-from separatrix.web.server.machine import Machine
+from separatrix.web.server import snapshots
+from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.request_reader import RequestError
 
 if TYPE_CHECKING:
     from separatrix.web.server.writer import Writer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
     """Undo a mistake, in the writer's thread."""
-    store, shelf = writer.store, writer.shelf
+    store, buffer = writer.store, writer.buffer
     undone = store.undone()
     page = store.mistakes_page(number + 1, 1)
     if not page or page[0][0] != number:
@@ -27,7 +27,7 @@ def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
     if number in undone:
         answer.set_exception(RequestError(409, f"mistake {number} was taken back already"))
         return
-    learning = shelf.learning
+    learning = buffer.learning
     assert learning.run is not None
     rebuilt = without(writer, {*undone, number})
     if rebuilt is None and learning.run.rule.spread:
@@ -38,22 +38,22 @@ def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
     if rebuilt is None:
         learning.apply(commit)
         writer.write(commit, [])
-        shelf.follow(commit)
+        buffer.follow(commit)
     else:
         rebuilt.progressive.undone = learning.progressive.undone + 1
         commit.rebuilt = True
-        picture = keeping.Picture.of(store, store.last + 1, rebuilt, shelf.names(learning))
-        picture.write(keeping.rebuilt_path(store, store.last + 1))
-        shelf.restart(rebuilt)
+        picture = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning))
+        picture.write(snapshots.rebuilt_path(store, store.last + 1))
+        buffer.restart(rebuilt)
         writer.write(commit, [])
-        shelf.restart()
+        buffer.restart()
     answer.set_result(orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"}))
 
 
-def without(writer: Writer, numbers: set[int]) -> Machine | None:
+def without(writer: Writer, numbers: set[int]) -> LiveModel | None:
     """Return the machine that learned from all examples but those of some mistakes; None where not all were kept."""
-    machine, _ = keeping.start(writer.store)
-    classes = writer.shelf.learning.classes
+    machine, _ = snapshots.start(writer.store)
+    classes = writer.buffer.learning.classes
     for stored in writer.store.commits():
         commit = stored.commit
         if stored.undoes is not None:

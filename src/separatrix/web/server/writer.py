@@ -1,7 +1,7 @@
 """The one writer: requests wait in a bounded queue, those that wait together are learned from and committed together.
 
 A request is learned from whole or not at all. It is answered once its commit is on the disk. Predictions read
-another copy of the model (shelf.py).
+another copy of the model (buffer.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from separatrix.web.server import snapshots as keeping
-from separatrix.web.server import undo as undoing
-from separatrix.web.server.commits import Block, Commit, stacked
-from separatrix.web.server.double_buffer import Shelf
-from separatrix.web.server.examples import Examples, Limits, Reader, RequestError
-from separatrix.web.server.store import Keyed, Store, StoreError
+from separatrix.web.server import snapshots, undo
+from separatrix.web.server.commits import Commit, SparseRows, stacked
+from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.request_reader import Limits, RequestError, RequestExamples, RequestReader
+from separatrix.web.server.store import CommitStore, KeyedReply, StoreError
 
 log = logging.getLogger("separatrix.serve")
 
@@ -32,10 +31,10 @@ MOST_AT_ONCE = 1 << 16
 """How many examples go into one commit, about."""
 
 
-class Request(NamedTuple):
+class LearnRequest(NamedTuple):
     """A request to learn, waiting: its examples, or the lines that hold them, its key, and who waits for the answer."""
 
-    examples: Examples | None
+    examples: RequestExamples | None
     raw: bytes
     key: bytes
     body: bytes
@@ -49,32 +48,34 @@ class Request(NamedTuple):
         return self.raw.count(b"\n") + 1 if self.examples is None else self.examples.n
 
 
-class Undo(NamedTuple):
+class UndoRequest(NamedTuple):
     """A request to take a mistake back."""
 
     number: int
     answer: Future[bytes]
 
 
-class Chore(NamedTuple):
+class MaintenanceJob(NamedTuple):
     """Something that the writer does between two groups."""
 
     act: Callable[[], None]
     answer: Future[bytes]
 
 
-Job = Request | Undo | Chore
+Job = LearnRequest | UndoRequest | MaintenanceJob
 
 
 class Writer:
     """Learns from requests, one group after the other, and keeps the store."""
 
-    def __init__(self, store: Store, limits: Limits, *, keep_all: bool = False, snapshot_seconds: float = 60.0) -> None:
+    def __init__(
+        self, store: CommitStore, limits: Limits, *, keep_all: bool = False, snapshot_seconds: float = 60.0
+    ) -> None:
         self.store, self.limits, self.keep_all = store, limits, keep_all
-        machine, names, begun = keeping.recover(store)
+        machine, names, begun = snapshots.recover(store)
         self.replayed = store.last - begun
-        self.shelf = Shelf(machine, names, store.last)
-        self.reader = Reader(machine.features, limits)
+        self.buffer = DoubleBuffer(machine, names, store.last)
+        self.reader = RequestReader(machine.features, limits)
         self.trouble = ""
         """Why nothing can be written at the moment."""
         self.commits = self.keyed_again = 0
@@ -98,17 +99,17 @@ class Writer:
         """How many requests wait."""
         return len(self._queue)
 
-    def submit(self, examples: Examples | None, key: str | None, body: bytes) -> Future[bytes]:
+    def submit(self, examples: RequestExamples | None, key: str | None, body: bytes) -> Future[bytes]:
         """Queue examples to learn from, or lines yet to be read; raise RequestError where too much waits already."""
         told = b"" if key is None else hashlib.blake2b(key.encode(), digest_size=16).digest()
         summed = hashlib.blake2b(body, digest_size=16).digest() if told else b""
-        request = Request(examples, body if examples is None else b"", told, summed, len(body), Future())
+        request = LearnRequest(examples, body if examples is None else b"", told, summed, len(body), Future())
         self._enqueue(request, len(body))
         return request.answer
 
     def undo(self, number: int) -> Future[bytes]:
         """Queue a mistake to take back."""
-        request = Undo(number, Future())
+        request = UndoRequest(number, Future())
         self._enqueue(request, 0)
         return request.answer
 
@@ -138,12 +139,12 @@ class Writer:
     def _work(self) -> None:
         while group := self._next_group():
             try:
-                if isinstance(group[0], Undo):
-                    undoing.take_back(self, group[0].number, group[0].answer)
-                elif isinstance(group[0], Chore):
+                if isinstance(group[0], UndoRequest):
+                    undo.take_back(self, group[0].number, group[0].answer)
+                elif isinstance(group[0], MaintenanceJob):
                     group[0].act()
                 else:
-                    self._learn([request for request in group if isinstance(request, Request)])
+                    self._learn([request for request in group if isinstance(request, LearnRequest)])
             except Exception as error:
                 stored = isinstance(error, StoreError)
                 log.error("%d requests were not learned from: %s", len(group), error, exc_info=not stored)
@@ -161,22 +162,22 @@ class Writer:
             group: list[Job] = []
             examples = 0
             while self._queue and examples < MOST_AT_ONCE:
-                if group and not isinstance(self._queue[0], Request):
+                if group and not isinstance(self._queue[0], LearnRequest):
                     break
                 request = self._queue.popleft()
-                if isinstance(request, Request):
+                if isinstance(request, LearnRequest):
                     self._bytes -= request.size
                     examples += request.n
                 if request.answer.set_running_or_notify_cancel():
                     group.append(request)
-                if not isinstance(request, Request) and group:
+                if not isinstance(request, LearnRequest) and group:
                     break
             return group
 
-    def _learn(self, group: list[Request]) -> None:
-        taken: list[tuple[Request, Block]] = []
-        again: list[tuple[Request, Request]] = []
-        keys: dict[bytes, Request] = {}
+    def _learn(self, group: list[LearnRequest]) -> None:
+        taken: list[tuple[LearnRequest, SparseRows]] = []
+        again: list[tuple[LearnRequest, LearnRequest]] = []
+        keys: dict[bytes, LearnRequest] = {}
         names: list[str] = []
         labels: list[Any] = []
         sources: list[Any] = []
@@ -207,7 +208,7 @@ class Writer:
             else:
                 fail(request.answer, RequestError(503, "the request under this key was not learned from: try again", 1))
 
-    def _answered(self, request: Request) -> bool:
+    def _answered(self, request: LearnRequest) -> bool:
         """Answer a request whose key is known; return whether it was."""
         known = self.store.answered(request.key)
         if known is None:
@@ -218,13 +219,13 @@ class Writer:
         request.answer.set_result(known[1])
         return True
 
-    def _admitted(self, request: Request, new: dict[Any, None]) -> tuple[Examples, Block, list[str]]:
+    def _admitted(self, request: LearnRequest, new: dict[Any, None]) -> tuple[RequestExamples, SparseRows, list[str]]:
         """Return the examples of a request, their rows, and the names that get a column now.
 
         Raises RequestError, with no name added, where they cannot be read or there is no room. `new` are the classes that
         come with the group.
         """
-        index = self.shelf.index
+        index = self.buffer.index
         before = 0 if index is None else len(index.listed)
         try:
             examples = self._examples(request)
@@ -239,21 +240,21 @@ class Writer:
             raise
         return examples, examples.block(columns), fresh
 
-    def _examples(self, request: Request) -> Examples:
+    def _examples(self, request: LearnRequest) -> RequestExamples:
         """Return what a request holds; lines of named features are read by a kernel, unless they are unusual."""
         if request.examples is not None:
             return request.examples
-        index = self.shelf.index
+        index = self.buffer.index
         lines = None if index is None else index.read(request.raw, self.limits.features)
         if lines is None:
             return self.reader.lines(request.raw, True)
         self.reader.check_labels(lines.labels, lambda k: f"line {int(np.argmax(lines.label == k)) + 1}: ")
         given = [lines.labels[k] for k in lines.label.tolist()]
-        return Examples(None, lines.indices, lines.data, lines.indptr, given, None)
+        return RequestExamples(None, lines.indices, lines.data, lines.indptr, given, None)
 
     def _strangers(self, labels: list[Any], new: dict[Any, None], wider: bool) -> dict[Any, None]:
         """Return the labels that are no classes yet; raise RequestError where they cannot be, or there is no room."""
-        machine, index = self.shelf.learning, self.shelf.index
+        machine, index = self.buffer.learning, self.buffer.index
         given = dict.fromkeys(labels)
         strangers = dict.fromkeys(label for label in given if label not in machine.number and label not in new)
         outputs = len(machine.classes) + len(new) + len(strangers)
@@ -271,14 +272,14 @@ class Writer:
         return strangers
 
     def _commit(
-        self, taken: list[tuple[Request, Block]], labels: list[Any], names: list[str], sources: list[Any] | None
+        self, taken: list[tuple[LearnRequest, SparseRows]], labels: list[Any], names: list[str], sources: list[Any] | None
     ) -> None:
         begun = time.perf_counter()
-        machine = self.shelf.learning
+        machine = self.buffer.learning
         commit = machine.learn(stacked([block for _, block in taken]), labels, names, sources, self.keep_all)
         replies = self._replies(commit, [block.n for _, block in taken])
         keyed = [
-            Keyed(request.key, request.body, reply)
+            KeyedReply(request.key, request.body, reply)
             for (request, _), reply in zip(taken, replies, strict=True)
             if request.key
         ]
@@ -287,21 +288,21 @@ class Writer:
             request.answer.set_result(reply)
         self.commits += 1
         self.commit_seconds += time.perf_counter() - begun
-        self.shelf.follow(commit)
+        self.buffer.follow(commit)
 
-    def write(self, commit: Commit, keyed: list[Keyed]) -> None:
-        """Put a commit on the disk and its machine on the shelf."""
-        number = self.store.append(commit, self.shelf.learning.progressive.examples, keyed)
-        self.shelf.publish(number)
+    def write(self, commit: Commit, keyed: list[KeyedReply]) -> None:
+        """Put a commit on the disk and its machine in front."""
+        number = self.store.append(commit, self.buffer.learning.progressive.examples, keyed)
+        self.buffer.publish(number)
         self.store.confirm()
         self.trouble = ""
 
     def _replies(self, commit: Commit, sizes: list[int]) -> list[bytes]:
         """Return what is answered to each request of a commit."""
-        total = self.shelf.learning.progressive.examples - commit.n
+        total = self.buffer.learning.progressive.examples - commit.n
         ends = np.cumsum([0, *sizes])
         errors = np.diff(np.searchsorted(commit.wrong, ends)).tolist()
-        begun = self.shelf.learning.steps - commit.n
+        begun = self.buffer.learning.steps - commit.n
         mistakes = np.diff(np.searchsorted(commit.step - begun, ends, side="right")).tolist()
         return [
             orjson.dumps({"learned": n, "errors": wrong, "mistakes": made, "examples": total + int(end)})
@@ -311,11 +312,11 @@ class Writer:
     def _recover(self) -> None:
         """After a failure: the shown machine is what is on the disk, unless the disk is ahead of it."""
         self.trouble = "the last write to the store failed"
-        if self.store.last == self.shelf.number:
-            self.shelf.restart()
+        if self.store.last == self.buffer.number:
+            self.buffer.restart()
         else:
-            machine, names, _ = keeping.recover(self.store)
-            self.shelf = Shelf(machine, names, self.store.last)
+            machine, names, _ = snapshots.recover(self.store)
+            self.buffer = DoubleBuffer(machine, names, self.store.last)
 
     # The keeper's thread: snapshots and compaction.
 
@@ -334,12 +335,12 @@ class Writer:
     def _maybe_snapshot(self, at_end: bool = False) -> None:
         """Write a snapshot where something was learned since the last one, then compact what lies before it."""
         try:
-            with self.shelf.reading() as (machine, number):
+            with self.buffer.reading() as (machine, number):
                 if number == self._snapshot or machine.run is None:
                     return
-                picture = keeping.Picture.of(self.store, number, machine, self.shelf.names(machine))
-            picture.write(keeping.path_of(self.store, number))
-            keeping.thin(self.store)
+                picture = snapshots.ModelSnapshot.of(self.store, number, machine, self.buffer.names(machine))
+            picture.write(snapshots.path_of(self.store, number))
+            snapshots.thin(self.store)
             before, self._snapshot = self._snapshot, number
             self.snapshot_time = time.time()
             while not at_end and self._compacted(before):
@@ -350,7 +351,7 @@ class Writer:
     def _compacted(self, until: int) -> bool:
         """Let the writer compact a little; return whether there is more."""
         gone: list[int] = []
-        chore = Chore(lambda: gone.append(self.store.compact(until)), Future())
+        chore = MaintenanceJob(lambda: gone.append(self.store.compact(until)), Future())
         with self._wake:
             if self._closing:
                 return False

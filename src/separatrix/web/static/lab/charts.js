@@ -2,7 +2,7 @@
 
 import { s } from "./dom.js";
 import { ticks } from "./frame.js";
-import { count, num } from "./words.js";
+import { count, num } from "./formatting.js";
 
 const MOST_BARS = 100;
 

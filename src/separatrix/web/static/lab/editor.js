@@ -1,7 +1,7 @@
 // Drawing: click to add, drag to move, relabel, delete, undo. What is drawn becomes the data.
 
 import { h, put } from "./dom.js";
-import { label } from "./words.js";
+import { label } from "./formatting.js";
 
 export const BLANK_WINDOW = [-5, 5, -5, 5];
 const MOST_EDITED = 500;

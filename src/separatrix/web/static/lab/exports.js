@@ -1,7 +1,7 @@
 // What can be taken away: the picture, the trace as CSV, the Python program.
 
 import { save } from "./dom.js";
-import { cell } from "./words.js";
+import { cell } from "./formatting.js";
 
 const COLUMNS = ["pass", "step", "example", "label", "score", "mistake", "rival", "w", "k", "norm2", "k_R2", "progress", "k_gamma", "k2_gamma2"];
 

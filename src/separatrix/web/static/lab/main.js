@@ -7,7 +7,7 @@ import { fileName } from "./exports.js";
 import { fromAddress, toAddress } from "./recipe.js";
 import { readState, viewState, writeState } from "./state.js";
 import { Viewer } from "./viewer.js";
-import { count } from "./words.js";
+import { count } from "./formatting.js";
 
 const message = document.getElementById("message");
 const summary = document.getElementById("summary");

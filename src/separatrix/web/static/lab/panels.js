@@ -2,7 +2,7 @@
 
 import { passesChart, proofChart, updateChart } from "./charts.js";
 import { h, put } from "./dom.js";
-import { count, label, num, products, vec } from "./words.js";
+import { count, label, num, products, vec } from "./formatting.js";
 
 function fact(id, name, ...value) {
   return h("div", { class: "fact" }, h("dt", null, name), h("dd", { id }, ...value));

@@ -3,7 +3,7 @@
 import { Fields } from "./fields.js";
 import { Frame, ticks } from "./frame.js";
 import { CanvasPen, SvgPen, arrow, marker } from "./pen.js";
-import { label, num, vec } from "./words.js";
+import { label, num, vec } from "./formatting.js";
 
 export const VIEWS = [
   { name: "last", title: "last w", dash: [], width: 2.6 },

@@ -5,7 +5,7 @@ import { fileName, savePng, traceCsv } from "./exports.js";
 import { certificatePanel, outcome, passesPanel, proofPanel, stepPanel } from "./panels.js";
 import { Picture, VIEWS, available } from "./picture.js";
 import { Run } from "./run.js";
-import { count, label, num } from "./words.js";
+import { count, label, num } from "./formatting.js";
 
 // The word, or on a narrow screen a cross.
 function mistakeWord() {

@@ -13,7 +13,7 @@ import orjson
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.kernels.parsing import ndjson
 from separatrix.kernels.text import dictionary
-from separatrix.web.server.examples import LARGEST, MOST_LETTERS
+from separatrix.web.server.request_reader import LARGEST, MOST_LETTERS
 
 _SPARE = 16
 _LABELS = 64
@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     labels: list[Any]
 
 
-class Names:
+class FeatureIndex:
     """The columns of features by name, and the names by column, in the order in which they came."""
 
     def __init__(self, names: Iterable[str]) -> None:

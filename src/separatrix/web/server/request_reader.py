@@ -18,7 +18,7 @@ import pyarrow as pa
 from separatrix.engine.rows import Floats, Ints
 from separatrix.features.table import TableFeatures
 from separatrix.features.text import TextFeatures
-from separatrix.web.server.commits import Block
+from separatrix.web.server.commits import SparseRows
 
 MOST_LETTERS = 1000
 """Of a name or of a label."""
@@ -45,7 +45,7 @@ class Limits(NamedTuple):
     waiting_bytes: int = 64 << 20
 
 
-class Examples(NamedTuple):
+class RequestExamples(NamedTuple):
     """Examples as a request gave them: features by name, or by column where a featurizer made them."""
 
     names: list[str] | None
@@ -60,11 +60,11 @@ class Examples(NamedTuple):
         """How many there are."""
         return len(self.indptr) - 1
 
-    def block(self, columns: Ints) -> Block:
+    def block(self, columns: Ints) -> SparseRows:
         """Return them as rows, given the column of each name."""
-        return Block(self.data, columns, self.indptr)
+        return SparseRows(self.data, columns, self.indptr)
 
-    def known(self, index: dict[str, int], width: int) -> Block:
+    def known(self, index: dict[str, int], width: int) -> SparseRows:
         """Return them as rows of the columns below `width`; names that were never met are left out."""
         columns = self.indices
         if self.names is not None:
@@ -73,10 +73,10 @@ class Examples(NamedTuple):
         if held.all():
             return self.block(columns)
         ends = np.concatenate([[0], np.cumsum(held)])
-        return Block(self.data[held], columns[held], ends[self.indptr])
+        return SparseRows(self.data[held], columns[held], ends[self.indptr])
 
 
-class Reader:
+class RequestReader:
     """Reads requests as one model wants them."""
 
     def __init__(self, features: Any, limits: Limits) -> None:
@@ -90,18 +90,18 @@ class Reader:
             roles = {name: role for name, role in features.roles_.items() if role != "drop"}
             self._text_column = next(iter(roles)) if list(roles.values()) == ["text"] else None
 
-    def one(self, body: bytes, labelled: bool) -> Examples:
+    def one(self, body: bytes, labelled: bool) -> RequestExamples:
         """Read one JSON object."""
         return self._examples([body], labelled, lambda _: "")
 
-    def lines(self, body: bytes, labelled: bool) -> Examples:
+    def lines(self, body: bytes, labelled: bool) -> RequestExamples:
         """Read a JSON object a line; blank lines are passed over."""
         lines = [line for line in body.split(b"\n") if line and not line.isspace()]
         if not lines:
             raise RequestError(422, "there is no example: send a JSON object a line")
         return self._examples(lines, labelled, lambda i: f"line {i + 1}: ")
 
-    def _examples(self, lines: list[bytes], labelled: bool, place: Callable[[int], str]) -> Examples:
+    def _examples(self, lines: list[bytes], labelled: bool, place: Callable[[int], str]) -> RequestExamples:
         given: list[Any] = []
         labels: list[Any] = []
         field = self.field
@@ -162,7 +162,7 @@ class Reader:
 
     # Features by name.
 
-    def _named(self, given: list[Any], labels: list[Any], place: Callable[[int], str]) -> Examples:
+    def _named(self, given: list[Any], labels: list[Any], place: Callable[[int], str]) -> RequestExamples:
         most = self.limits.features
         for i, features in enumerate(given):
             if type(features) is not dict:
@@ -179,7 +179,7 @@ class Reader:
         names = list(chain.from_iterable(given))
         if data.size:
             self._check_values(data, names, indptr, place)
-        return Examples(names, np.empty(0, np.int64), data, indptr, labels, None)
+        return RequestExamples(names, np.empty(0, np.int64), data, indptr, labels, None)
 
     @staticmethod
     def _spelled(features: dict[str, Any], place: str) -> dict[str, float]:
@@ -206,7 +206,7 @@ class Reader:
 
     # Texts and table rows.
 
-    def _made(self, given: list[Any], labels: list[Any], place: Callable[[int], str]) -> Examples:
+    def _made(self, given: list[Any], labels: list[Any], place: Callable[[int], str]) -> RequestExamples:
         wanted, most = (str if self.field == "text" else dict), self.limits.features
         for i, one in enumerate(given):
             if type(one) is not wanted:
@@ -222,7 +222,7 @@ class Reader:
         data = X.data.astype(np.float64)
         if not np.all(np.abs(data) <= LARGEST):
             raise RequestError(422, f"a value is too large: values go up to {LARGEST:g}")
-        return Examples(None, X.indices.astype(np.int64), data, indptr, labels, given)
+        return RequestExamples(None, X.indices.astype(np.int64), data, indptr, labels, given)
 
     def _table(self, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Any:
         wanted = list(self.features.roles_)

@@ -14,27 +14,27 @@ from separatrix.analysis.explanation import BIAS, Explanation, Term
 from separatrix.features.table import TableFeatures
 from separatrix.features.text import TextFeatures
 from separatrix.web.server.commits import Commit
-from separatrix.web.server.double_buffer import Shelf
-from separatrix.web.server.examples import Examples
-from separatrix.web.server.machine import Machine
-from separatrix.web.server.names import Names
-from separatrix.web.server.store import Store
+from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.request_reader import RequestExamples
+from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10
 """Of how many classes a prediction tells the score, the highest first."""
 _NO_CAUSES = "the mistakes are in the ledger"
 
 
-def _rows(shelf: Shelf, machine: Machine, examples: Examples) -> Any:
-    return examples.known({} if shelf.index is None else shelf.index.column, machine.width)
+def _rows(buffer: DoubleBuffer, machine: LiveModel, examples: RequestExamples) -> Any:
+    return examples.known({} if buffer.index is None else buffer.index.column, machine.width)
 
 
-def predictions(shelf: Shelf, examples: Examples) -> list[dict[str, Any]]:
+def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[str, Any]]:
     """Return the label and the scores of each example; null before anything was learned."""
-    with shelf.reading() as (machine, number):
+    with buffer.reading() as (machine, number):
         if machine.run is None:
             return [{"prediction": None, "scores": [], "commit": number}] * examples.n
-        scores = machine.scores(_rows(shelf, machine, examples))
+        scores = machine.scores(_rows(buffer, machine, examples))
         decided, labels = machine.decide(scores), machine.run.classes.tolist()
     if len(labels) == 2:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
@@ -46,18 +46,18 @@ def predictions(shelf: Shelf, examples: Examples) -> list[dict[str, Any]]:
     return told
 
 
-def prediction_lines(shelf: Shelf, examples: Examples) -> bytes:
+def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples) -> bytes:
     """Return the prediction of each example, a JSON object a line."""
-    return b"".join(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE) for told in predictions(shelf, examples))
+    return b"".join(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE) for told in predictions(buffer, examples))
 
 
-def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
+def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, Any]:
     """Return why one example gets its score: the terms that it is the sum of."""
-    with shelf.reading() as (machine, number):
+    with buffer.reading() as (machine, number):
         if machine.run is None or len(machine.classes) < 2:
             label = machine.classes[0] if machine.classes else None
             return Explanation(label, 0.0, {}, [], 0.0, no_causes=_NO_CAUSES).to_dict() | {"commit": number}
-        row = _rows(shelf, machine, examples)
+        row = _rows(buffer, machine, examples)
         scores = machine.scores(row)[0]
         W, b = machine.weights_of(row.indices)
         (label,) = machine.decide(scores[None])
@@ -70,7 +70,7 @@ def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
         second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
         w, offset = W[:, winner] - W[:, second], float(b[winner] - b[second])
         score, shown = float(scores[winner] - scores[second]), {labels[k]: float(scores[k]) for k in (winner, second)}
-    name = _naming(machine, shelf.index, examples)
+    name = _naming(machine, buffer.index, examples)
     products = (w * row.data).tolist()
     values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), products, strict=True)
     terms = [Term(name(j), value, weight, product) for j, value, weight, product in values if value]
@@ -85,7 +85,7 @@ def explanation(shelf: Shelf, examples: Examples) -> dict[str, Any]:
     return told.to_dict() | {"commit": number}
 
 
-def _naming(machine: Machine, index: Names | None, examples: Examples) -> Callable[[int], str]:
+def _naming(machine: LiveModel, index: FeatureIndex | None, examples: RequestExamples) -> Callable[[int], str]:
     """Return the function that names a column; a hashed one is named by the words of the text in question."""
     if index is not None:
         return index.listed.__getitem__
@@ -95,10 +95,10 @@ def _naming(machine: Machine, index: Names | None, examples: Examples) -> Callab
     return lambda j: " | ".join(features.names_of(j)) or f"column {j}"
 
 
-def page(store: Store, shelf: Shelf, before: int | None, limit: int) -> dict[str, Any]:
+def page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: int) -> dict[str, Any]:
     """Return mistakes, the newest first, from those below number `before` on."""
     undone = store.undone()
-    with shelf.reading() as (machine, _):
+    with buffer.reading() as (machine, _):
         classes, base = [*machine.classes, None], machine.steps - machine.progressive.examples
         total = machine.progressive.mistakes
     found = store.mistakes_page(1 << 62 if before is None else before, limit)
@@ -113,14 +113,14 @@ def page(store: Store, shelf: Shelf, before: int | None, limit: int) -> dict[str
                 "lowered": classes[commit.down[at]],
                 "correction": float(commit.correction[at]),
                 "undone": number in undone,
-                **_given(commit, at, shelf.index),
+                **_given(commit, at, buffer.index),
             }
         )
     following = told[-1]["number"] if told and told[-1]["number"] > 1 else None
     return {"mistakes": told, "total": total, "next": following}
 
 
-def _given(commit: Commit, at: int, index: Names | None) -> dict[str, Any]:
+def _given(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
     """Return what a mistake was made on, as the request gave it."""
     if commit.sources is not None:
         source = commit.sources[at]

@@ -21,16 +21,16 @@ from separatrix.engine.run import Run, columns
 from separatrix.kernels.learning import passes, replays
 from separatrix.kernels.learning import rows as kernels
 from separatrix.modelfile.model import Model
-from separatrix.web.server.commits import Block, Commit
-from separatrix.web.server.names import Names
-from separatrix.web.server.progressive import Progressive
+from separatrix.web.server.commits import Commit, SparseRows
+from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.progressive_validation import ProgressiveValidation
 
 _ROOM = 64
 _ROWS = 1 << 15
 """A kernel runs for so many rows at most before whoever waits is heard."""
 
 
-class Machine:
+class LiveModel:
     """A model that learns, predicts and can be brought up to date."""
 
     def __init__(self, model: Model) -> None:
@@ -40,7 +40,7 @@ class Machine:
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
         unnamed = hasattr(trained, "_run") and not hasattr(trained, "feature_names_in_")
         self._numbered = trained.n_features_in_ if unnamed else 0
-        self.progressive = Progressive()
+        self.progressive = ProgressiveValidation()
         self.classes: list[Any] = []
         self.number: dict[Any, int] = {}
         self.n_names = 0
@@ -63,7 +63,7 @@ class Machine:
         self._place()
 
     @classmethod
-    def resumed(cls, model: Model, told: dict[str, Any]) -> Machine:
+    def resumed(cls, model: Model, told: dict[str, Any]) -> LiveModel:
         """Return the machine of a snapshot; `told` is what `facts` said of it."""
         made = cls(model)
         if sorted(told["classes"]) != sorted(made.classes):
@@ -72,7 +72,7 @@ class Machine:
         made.number = {label: k for k, label in enumerate(made.classes)}
         made._place()
         made.n_names = int(told["names"])
-        made.progressive = Progressive.resumed(told["progressive"])
+        made.progressive = ProgressiveValidation.resumed(told["progressive"])
         return made
 
     def facts(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class Machine:
 
     # Learning.
 
-    def learn(self, block: Block, labels: list[Any], names: list[str], sources: list[Any] | None, keep: bool) -> Commit:
+    def learn(self, block: SparseRows, labels: list[Any], names: list[str], sources: list[Any] | None, keep: bool) -> Commit:
         """Present the rows once, in their order; `names` are the features first met in them."""
         strangers = sorted((labels.index(label), label) for label in set(labels) - self.number.keys())
         number = self.number | {label: len(self.classes) + k for k, (_, label) in enumerate(strangers)}
@@ -170,7 +170,7 @@ class Machine:
         self._count(commit)
         return commit
 
-    def _present(self, block: Block, numbers: Ints, start: int, end: int, erred: Array) -> Iterator[tuple[Array, ...]]:
+    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, erred: Array) -> Iterator[tuple[Array, ...]]:
         """Present rows of known classes; yield the mistakes, with the classes' numbers."""
         run = self.run
         assert run is not None
@@ -272,7 +272,7 @@ class Machine:
             return W, b.copy()
         return (elapsed * W - run.late.W.reshape(-1, K)[columns]) / elapsed, (elapsed * b - run.late.b) / elapsed
 
-    def scores(self, block: Block) -> Floats:
+    def scores(self, block: SparseRows) -> Floats:
         """Return the scores of rows, an output each; columns must be below `width`."""
         assert self.run is not None
         some, places = block.indices, np.arange(len(block.indices))
@@ -281,7 +281,7 @@ class Machine:
         W, b = self.weights_of(some)
         K = self.run.last.K
         out = np.empty(block.n * K)
-        parts = Block(block.data, places, block.indptr).parts
+        parts = SparseRows(block.data, places, block.indptr).parts
         kernels.score_rows(
             *(parts, len(some), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
         )
@@ -311,7 +311,7 @@ class Machine:
         learner.converged_, learner.cycle_ = False, None
         return Model(learner, self.features, dict(self._facts))
 
-    def same(self, other: Machine) -> bool:
+    def same(self, other: LiveModel) -> bool:
         """Tell whether another machine is in the same state, bit for bit."""
         return self.told() == other.told()
 
@@ -328,7 +328,7 @@ class Machine:
         ]
 
 
-def _radius(block: Block) -> float:
+def _radius(block: SparseRows) -> float:
     """Return the largest ‖x‖² of the rows."""
     nnz = len(block.data)
     parts = block._replace(indices=np.arange(nnz)).parts
@@ -337,13 +337,13 @@ def _radius(block: Block) -> float:
     return float(norm)
 
 
-def warm(machine: Machine) -> None:
+def warm(machine: LiveModel) -> None:
     """Compile what learning and predicting will need, on a twin: nobody should wait for it later."""
     learner = type(machine.learner)(**machine.learner.get_params())
-    first, second = Machine(Model(learner)), Machine(Model(learner))
-    rows = Block(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
+    first, second = LiveModel(Model(learner)), LiveModel(Model(learner))
+    rows = SparseRows(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
     for labels, new in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
         second.apply(Commit.unpack(first.learn(rows, labels, new, None, False).pack()))
         second.scores(rows)
-    names = Names(["x"])
+    names = FeatureIndex(["x"])
     names.read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)

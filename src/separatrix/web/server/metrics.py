@@ -15,7 +15,7 @@ log = logging.getLogger("separatrix.serve")
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)
 
 
-class Meter:
+class RequestMetrics:
     """Counts requests by path and status, and how long they took."""
 
     def __init__(self, paths: set[str], requests_logged: bool) -> None:
@@ -36,7 +36,7 @@ class Meter:
 
     def text(self, writer: Writer) -> str:
         """Return all numbers, in the format of Prometheus."""
-        with writer.shelf.reading() as (machine, number):
+        with writer.buffer.reading() as (machine, number):
             told, features, classes = machine.progressive, machine.n_names, len(machine.classes)
             totals = told.examples, told.errors, told.mistakes
             drifting = told.drift()["drifting"]
@@ -82,10 +82,10 @@ def _metric(name: str, kind: str, what: str, value: Any) -> list[str]:
     return [f"# HELP {name} {what}", f"# TYPE {name} {kind}", f"{name} {value}"]
 
 
-class Metered:
+class MetricsMiddleware:
     """Notes every request of an application."""
 
-    def __init__(self, app: ASGIApp, meter: Meter) -> None:
+    def __init__(self, app: ASGIApp, meter: RequestMetrics) -> None:
         self.app, self.meter = app, meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -13,7 +13,7 @@ Map = DiscMap | PolynomialMap | RandomFourier
 
 
 @dataclass(frozen=True)
-class Setup:
+class Experiment:
     """Examples, dense, with what is to be learned from them; `code` is the Python that makes `X`, `y` and the split."""
 
     name: str

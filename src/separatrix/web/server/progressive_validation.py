@@ -49,7 +49,7 @@ class Windows:
         self.width, self.first, self.errors = int(state[0]), int(state[1]), [int(e) for e in state[2]]
 
 
-class Progressive:
+class ProgressiveValidation:
     """How many examples were learned, and how many of them had been judged wrong just before."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Progressive:
         }
 
     @classmethod
-    def resumed(cls, state: dict[str, Any]) -> Progressive:
+    def resumed(cls, state: dict[str, Any]) -> ProgressiveValidation:
         """Return what a snapshot kept."""
         made = cls()
         for name in ("examples", "errors", "mistakes", "undone"):
