@@ -81,11 +81,10 @@ def river_application():
 
 def peer():
     """Serve River's, and say where."""
-    from separatrix.web.listening import serve
-    from separatrix.web.skeleton import address, listening
+    from separatrix.web.listening import listen, serve, url_of
 
-    listener = listening("127.0.0.1", 0)
-    serve(river_application(), listener, lambda: print(f"serving on {address(listener)}", file=sys.stderr, flush=True))
+    listener = listen("127.0.0.1", 0)
+    serve(river_application(), listener, lambda: print(f"serving on {url_of(listener)}", file=sys.stderr, flush=True))
 
 
 class Process:

@@ -41,13 +41,13 @@ def served():
     import uvicorn
 
     from separatrix.web.lab.app import lab
-    from separatrix.web.skeleton import address, listening
+    from separatrix.web.listening import listen, url_of
 
-    listener = listening("127.0.0.1", 0)
+    listener = listen("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(lab(), log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    yield address(listener)
+    yield url_of(listener)
     server.should_exit = True
     thread.join(10)
     listener.close()

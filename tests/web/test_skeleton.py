@@ -5,7 +5,8 @@ import asyncio
 import httpx
 import pytest
 
-from separatrix.web.skeleton import PortInUseError, address, listening, skeleton
+from separatrix.web.listening import PortInUseError, listen, url_of
+from separatrix.web.skeleton import skeleton
 
 
 def an_app():
@@ -90,8 +91,8 @@ def test_errors_are_one_sentence_without_a_trace():
 
 
 def test_a_port_in_use_is_said():
-    with listening("127.0.0.1", 0) as first:
+    with listen("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
-        assert address(first) == f"http://127.0.0.1:{port}"
+        assert url_of(first) == f"http://127.0.0.1:{port}"
         with pytest.raises(PortInUseError, match=f"cannot listen on 127.0.0.1:{port}: .*try another --port"):
-            listening("127.0.0.1", port)
+            listen("127.0.0.1", port)

@@ -9,7 +9,7 @@ def run(port: int, browser: bool) -> int:
     """Serve the lab until it is interrupted; return the exit status."""
     try:
         from separatrix.web.lab.app import serve
-        from separatrix.web.skeleton import PortInUseError
+        from separatrix.web.listening import PortInUseError
     except ImportError as problem:
         refuse("lab", f"the lab needs more packages ({problem}): pip install 'separatrix[web]'")
     try:

@@ -65,14 +65,13 @@ def run(options: Options) -> int:
 
 
 def _serve(options: Options) -> int:
-    from separatrix.web.listening import serve
+    from separatrix.web.listening import listen, serve, url_of
     from separatrix.web.server import snapshots
     from separatrix.web.server.app import Tokens, application
     from separatrix.web.server.live_model import warm
     from separatrix.web.server.request_reader import Limits
     from separatrix.web.server.store import CommitStore
     from separatrix.web.server.writer import Writer
-    from separatrix.web.skeleton import address, listening
 
     _log(options.log)
     tokens = Tokens(
@@ -86,7 +85,7 @@ def _serve(options: Options) -> int:
     if tokens.read and tokens.read == tokens.learn:
         raise DataError("the token for reading must not be the one for learning")
     limits = Limits(options.body_limit, options.feature_limit, options.weight_limit, options.queue_limit)
-    listener = listening(options.host, options.port)
+    listener = listen(options.host, options.port)
     store = CommitStore(options.state, accept_loss=options.accept_loss)
     settings = {name: getattr(options, name) for name in ("learner", "rule", "C", "text", "bits")}
     try:
@@ -109,7 +108,7 @@ def _serve(options: Options) -> int:
         f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}",
         err=True,
     )
-    told = f"serving {options.state} on {address(listener)} (Ctrl-C ends it)"
+    told = f"serving {options.state} on {url_of(listener)} (Ctrl-C ends it)"
     serve(app, listener, lambda: typer.echo(told, err=True))
     typer.echo("ended; everything acknowledged is on the disk", err=True)
     return 0

@@ -1,14 +1,17 @@
-"""How an application is served until it is asked to end: no waiting for ever, and all that was accepted is finished."""
+"""Listening on a port, and serving an application there until the process is asked to end.
+
+A client that does not send its request in time is disconnected; on shutdown every accepted request is finished.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from socket import socket
 from typing import Any
 
 import uvicorn
@@ -22,7 +25,31 @@ _SWITCH_SECONDS = 0.0005
 """How long a thread may hold up the others: learning must not delay predictions."""
 
 
-class Patient(H11Protocol):
+class PortInUseError(OSError):
+    """Another program listens on the port."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the host and port; port 0 takes a free one. Raises PortInUseError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY only with this
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise PortInUseError(f"cannot listen on {host}:{port}: {error.strerror}; try another --port") from None
+    listener.listen(1024)
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL under which a listening socket is reached."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class HeaderDeadlineProtocol(H11Protocol):
     """HTTP, for clients that send a request's first lines in time."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -61,7 +88,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._ready = ready
 
-    async def startup(self, sockets: list[socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
 
@@ -81,7 +108,7 @@ class _Server(uvicorn.Server):
 def _config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=Patient,
+        http=HeaderDeadlineProtocol,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -93,7 +120,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
     )
 
 
-def serve(app: FastAPI, listener: socket, ready: Callable[[], None]) -> None:
+def serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until the process is asked to end; `ready` is called once requests are answered."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(ImportError, ValueError, OSError):

@@ -6,7 +6,6 @@ name a host that is ours (a foreign name that resolves to us is refused), and a 
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,10 +35,6 @@ HEADERS = [
 READS = ("GET", "HEAD", "OPTIONS")
 
 
-class PortInUseError(OSError):
-    """Another program listens on the port."""
-
-
 class JSON(Response):
     """A reply in JSON; a number that is not finite becomes null."""
 
@@ -62,26 +57,6 @@ def skeleton(title: str, *, hosts: Iterable[str] = (), body_limit: int, **option
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_middleware(Gate, hosts={*LOOPBACK, *hosts}, body_limit=body_limit)
     return app
-
-
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens there; port 0 takes a free one. Raises PortInUseError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once only where this is said
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise PortInUseError(f"cannot listen on {host}:{port}: {error.strerror}; try another --port") from None
-    listener.listen(1024)
-    return listener
-
-
-def address(listener: socket.socket) -> str:
-    """Its URL."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 class Gate:

@@ -14,7 +14,7 @@ from separatrix.cli import app
 from separatrix.web.lab import app as lab_module
 from separatrix.web.lab.app import BODY_LIMIT, lab
 from separatrix.web.lab.page import STATIC
-from separatrix.web.skeleton import listening
+from separatrix.web.listening import listen
 
 
 def ask(method, path, *, host="127.0.0.1:8765", **options):
@@ -79,7 +79,7 @@ def test_foreign_hosts_foreign_pages_and_large_bodies_are_turned_away():
 
 
 def test_a_port_in_use_is_one_line():
-    with listening("127.0.0.1", 0) as taken:
+    with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         result = CliRunner().invoke(app, ["lab", "--port", str(port), "--no-browser"])
     assert result.exit_code == 2

@@ -15,7 +15,8 @@ from separatrix.data.lectures import EXAMPLES
 from separatrix.web.lab.document import document
 from separatrix.web.lab.page import STATIC, page
 from separatrix.web.lab.recipe import Recipe
-from separatrix.web.skeleton import address, listening, skeleton
+from separatrix.web.listening import listen, url_of
+from separatrix.web.skeleton import skeleton
 
 BODY_LIMIT = 2_000_000
 SETS = ("iris", "wine", "breast_cancer")
@@ -69,8 +70,8 @@ def _asset(name: str) -> Response:
 
 def serve(port: int, *, browser: bool, say: Callable[[str], None]) -> None:
     """Serve the lab on this machine until it is interrupted; raises PortInUseError."""
-    listener = listening("127.0.0.1", port)
-    url = address(listener)
+    listener = listen("127.0.0.1", port)
+    url = url_of(listener)
     say(f"The lab is at {url} (Ctrl-C ends it)")
     config = uvicorn.Config(lab(), log_level="warning", lifespan="off")
     if browser:
