@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 import separatrix
 from separatrix import AveragedPerceptron, Model, Perceptron, TextFeatures
 from separatrix.engine.weights import Weights
-from separatrix.exporting.linear_models import to_onnx, to_sklearn, to_sql
+from separatrix.exporting import to_onnx, to_sklearn, to_sql
 from support.public_estimators import ESTIMATORS, seeded
 
 X, Y = load_iris(return_X_y=True)
@@ -172,8 +172,8 @@ def test_sql_of_missing_values_expressions_and_quotes():
     assert "[a]]b]" in to_sql(model, columns=["a]b", "c"], quote="[")
     for options, why in [
         ({}, "trained without feature names"),
-        ({"columns": ["a"]}, "1 columns are given, and the classifier has 2"),
-        ({"columns": ["a", "b"], "quote": "'"}, "names are quoted with one of"),
+        ({"columns": ["a"]}, "1 columns, but the classifier has 2"),
+        ({"columns": ["a", "b"], "quote": "'"}, "quote is .* one of"),
         ({"columns": ["a", "\0"]}, "cannot be the name of a column"),
     ]:
         with pytest.raises(ValueError, match=why):
@@ -184,7 +184,7 @@ def test_what_is_not_linear_is_refused():
     features = TextFeatures(n_features=16).fit(["a", "b"])
     text = Perceptron(random_state=0).fit(features.transform(["a", "b"]), [0, 1])
     for export in (to_sklearn, to_sql):
-        with pytest.raises(ValueError, match="a VotedPerceptron is no linear function"):
+        with pytest.raises(ValueError, match="a VotedPerceptron is not a linear function"):
             export(separatrix.VotedPerceptron().fit(X, Y))
         with pytest.raises(ValueError, match=r"export model\.estimator"):
             export(Model(text, features))

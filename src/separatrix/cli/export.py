@@ -9,8 +9,7 @@ import typer
 
 from separatrix.cli.refusal import refusing
 from separatrix.data.errors import DataError
-from separatrix.exporting.linear_models import to_onnx, to_sklearn, to_sql
-from separatrix.exporting.table_sql import sql_features
+from separatrix.exporting import sql_features, to_onnx, to_sklearn, to_sql
 from separatrix.modelfile.model import load, replacing
 
 FORMS = ("sklearn", "onnx", "sql")
