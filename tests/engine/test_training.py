@@ -254,7 +254,7 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
 
 
 def test_kernels_run_without_the_interpreter_lock():
-    modules = [importlib.import_module(m.name) for m in pkgutil.iter_modules(kernels.__path__, "separatrix.kernels.")]
+    modules = [importlib.import_module(m.name) for m in pkgutil.walk_packages(kernels.__path__, "separatrix.kernels.")]
     found = {name: thing for m in modules for name, thing in vars(m).items() if hasattr(thing, "targetoptions")}
     assert {"present", "replay", "survey", "score_rows", "vote"} <= set(found)
     assert all(thing.targetoptions["nogil"] for thing in found.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import separatrix
-from separatrix.kernels import _is_private, fingerprint
+from separatrix.kernels.compiling import _is_private, fingerprint
 
 PACKAGE = Path(separatrix.__file__).parent
 FIT = """

@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.preprocessing import scale
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
-from separatrix.engine.rules import WITH_C
+from separatrix.engine.rules import RULES
 from separatrix.learners import auto_c as choice
 from support.datasets import FORMS
 from support.public_estimators import LEARNERS
@@ -17,7 +17,7 @@ from support.public_estimators import LEARNERS
 # C="auto".
 
 
-@pytest.mark.parametrize("rule", WITH_C)
+@pytest.mark.parametrize("rule", [rule for rule, entry in RULES.items() if entry.has_C])
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_chosen_c_alone_gives_the_same_model(rule, learner):
     X, y = load_digits(return_X_y=True)
@@ -32,7 +32,7 @@ def test_the_chosen_c_alone_gives_the_same_model(rule, learner):
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("rule", WITH_C)
+@pytest.mark.parametrize("rule", [rule for rule, entry in RULES.items() if entry.has_C])
 def test_machines_side_by_side_are_those_of_each_c(form, classes, rule, monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, y = form(X[:200] / 16), y[:200] % classes

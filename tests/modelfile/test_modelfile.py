@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 import separatrix
 from separatrix import Perceptron, TextFeatures, load, save
-from separatrix.engine.rules import RULES, WITH_C
+from separatrix.engine.rules import RULES
 from separatrix.modelfile.model import ModelFileError
 from separatrix.modelfile.states import CLASSIFIERS
 from support.public_estimators import ESTIMATORS, ONLINE, seeded
@@ -66,7 +66,9 @@ def test_a_loaded_learner_goes_on_as_the_unsaved_one(estimator, make, begin, tmp
         assert np.array_equal(again.ledger_.weights().coef, model.ledger_.weights().coef)
 
 
-@pytest.mark.parametrize(("rule", "C"), [*((rule, 0.5) for rule in RULES), *((rule, "auto") for rule in WITH_C)])
+@pytest.mark.parametrize(
+    ("rule", "C"), [*((rule, 0.5) for rule in RULES), *((rule, "auto") for rule, entry in RULES.items() if entry.has_C)]
+)
 def test_rules_and_the_grid_of_a_stream_go_on(rule, C, tmp_path):
     model = separatrix.AveragedPerceptron(rule=rule, C=C).partial_fit(X, Y)
     again = round_trip(model, tmp_path / "m.sepx")

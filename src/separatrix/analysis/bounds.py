@@ -205,7 +205,7 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
         known = [_speaking(model, rows, one, n_classes, radius, passes, certificate if fits else None) for one in problems]
         gammas = [one.gamma for one in known]
         applying = _applying(model, X, known, ovr)
-        why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.name == "perceptron"]
+        why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.entry.theorem == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
     if passes == 1 and not ovr and model._run.order != "random" and ledger.start is None and not hasattr(model, "C_"):
@@ -221,9 +221,9 @@ _WHY_NOT_SEPARABLE = {
 
 def _why_none(model: Any) -> str:
     ledger: Ledger = model.ledger_
-    if ledger.rule.spread:
+    if not ledger.rule.entry.theorem:
         return f"none is known for rule={ledger.rule.name!r} that could be evaluated on the data"
-    if ledger.rule.name != "perceptron" and ledger.weighted:
+    if ledger.rule.entry.theorem != "perceptron" and ledger.weighted:
         return f"none is known for rule={ledger.rule.name!r} with examples of several weights"
     if ledger.start is not None:
         return "it started from other weights than zero"
@@ -235,6 +235,7 @@ def _speaking(
 ) -> _Geometry:
     """Return the margin, and (name, bound) of the theorems for unit weights."""
     separator, rule, bias = None, model.ledger_.rule, model.ledger_.bias
+    theorem = rule.entry.theorem
     if certificate is None:
         separator = best_separator(rows, codes, n_classes, bias=bias)
         gamma = None if separator is None else separator.gamma
@@ -243,18 +244,18 @@ def _speaking(
     joint = n_classes > 2
     R = radius * (sqrt(2.0) if joint else 1.0)
     possible: list[tuple[str, float]] = []
-    if gamma is not None and rule.name == "perceptron":
+    if gamma is not None and theorem == "perceptron":
         name = "radius–margin bound 2R²/γ², K classes jointly" if joint else "radius–margin bound R²/γ²"
         possible.append((name, perceptron_bound(R, gamma)))
-    elif gamma is not None and rule.name == "margin":
+    elif gamma is not None and theorem == "margin":
         possible.append(("margin rule (R²+2β)/γ²", margin_rule_bound(R, gamma, rule.margin)))
-    elif gamma is not None and rule.name == "pa":
+    elif gamma is not None and theorem == "pa":
         possible.append(("passive-aggressive R²/γ²", passive_aggressive_bound(R, 1.0 / gamma)))
-    elif gamma is not None and rule.name == "pa1":
+    elif gamma is not None and theorem == "pa1":
         possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, rule.C)))
-    elif gamma is not None and rule.name == "pa2":
+    elif gamma is not None and theorem == "pa2":
         possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
-    if rule.name == "perceptron" and model._run.order != "random":
+    if theorem == "perceptron" and model._run.order != "random":
         v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
         told = "one pass" if passes == 1 else f"{passes} passes"
         possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {told}", v.bound))
@@ -264,24 +265,24 @@ def _speaking(
 def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bound]:
     """Return the bounds on what the run did; one against the rest adds up those of its K problems."""
     ledger: Ledger = model.ledger_
-    rule = ledger.rule.name
+    theorem = ledger.rule.entry.theorem
     weighted = ledger.correction.size > 0 and np.ptp(ledger.correction) > 0.0
     if ovr:
         best = [min((bound for _, bound in one.possible), default=inf) for one in known]
-        if weighted or rule != "perceptron" or inf in best:
+        if weighted or theorem != "perceptron" or inf in best:
             return []
         return [Bound("one against the rest: the K bounds together", "mistakes", model.n_mistakes_, sum(best))]
     bounds = known[0].possible
-    if rule in ("pa", "pa2"):
+    if theorem in ("pa", "pa2"):
         return [Bound(name, "Σℓ²", _squared_losses(model, X), bound) for name, bound in bounds]
-    if rule == "pa1":
+    if theorem == "pa1":
         return [Bound(name, "errors", model.n_errors_, bound) for name, bound in bounds]
     if weighted:
         made = effective_mistakes(ledger.correction)
         return [
             Bound(f"{name}, weighted", "(Σs)²/Σs²", made, bound) for name, bound in bounds if not name.startswith("Freund")
         ]
-    what = "updates" if rule == "margin" else "mistakes"
+    what = "updates" if theorem == "margin" else "mistakes"
     return sorted((Bound(name, what, model.n_mistakes_, bound) for name, bound in bounds), key=lambda b: b.possible)
 
 
@@ -291,5 +292,5 @@ def _squared_losses(model: Any, X: Any) -> float:
     rows, numbers = ledger.mistaken_rows(X)
     norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + ledger.bias
     correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
-    slack = 0.5 / ledger.rule.C if ledger.rule.name == "pa2" else 0.0
+    slack = 0.5 / ledger.rule.C if ledger.rule.entry.theorem == "pa2" else 0.0
     return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))

@@ -80,7 +80,7 @@ class Trace:
     @property
     def proof_applies(self) -> bool:
         """Whether the proof speaks of this run: the perceptron rule, started from zero."""
-        return self.model.ledger_.rule.name == "perceptron" and self.model.ledger_.start is None
+        return self.model.ledger_.rule.entry.theorem == "perceptron" and self.model.ledger_.start is None
 
     @property
     def holds(self) -> bool | None:

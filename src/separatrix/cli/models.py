@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from separatrix.cli.options import Data, Drop, Label
+from separatrix.engine.rules import RULES, TIES, in_words
 
 Model = Annotated[Path, typer.Argument(help="A model written by `separatrix train -o`.")]
 Output = Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file.")]
@@ -34,13 +35,13 @@ def train(
     numbers: Annotated[str | None, typer.Option(help="How numbers become features: bins, standard, max-abs, none.")] = None,
     bits: Annotated[int, typer.Option(min=8, max=28, help="Text is hashed to 2^bits features, shared by its columns.")] = 18,
     learner: Annotated[str, typer.Option(help="averaged, last, voted or pocket: which weights predict.")] = "averaged",
-    rule: Annotated[str, typer.Option(help="perceptron, margin, pa, pa1, pa2, arow or arow-full.")] = "pa1",
+    rule: Annotated[str, typer.Option(help=f"{in_words(RULES)}.")] = "pa1",
     C: Annotated[str, typer.Option("-C", "--C", help="Of rules that have one; auto: a grid is tried.")] = "1",
     margin: Annotated[float, typer.Option(min=0, help="Of the margin rule.")] = 1.0,
     passes: Annotated[int, typer.Option(min=1, help="Passes at most.")] = 10,
     average_from: Annotated[int, typer.Option(min=1, help="The pass at which the average begins.")] = 1,
     order: Annotated[str, typer.Option(help="shuffle, permutation, cyclic or random.")] = "shuffle",
-    tie: Annotated[str, typer.Option(help='What a score of 0 means: mistake, "+1", "-1" or first.')] = "mistake",
+    tie: Annotated[str, typer.Option(help=f"What a score of 0 means: {in_words(TIES)}.")] = "mistake",
     bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Learn a bias.")] = True,
     multi_class: Annotated[str, typer.Option(help="joint, or ovr: one class against the rest.")] = "joint",
     class_weight: Annotated[str | None, typer.Option(help="balanced: rare classes count more.")] = None,

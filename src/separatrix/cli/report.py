@@ -8,6 +8,7 @@ from rich.console import Console
 
 from separatrix import __version__
 from separatrix.data.reading import Source
+from separatrix.engine.rules import RULES
 from separatrix.files.ingest import Gathered
 
 
@@ -68,9 +69,9 @@ def described(learner: Any) -> str:
     """Return the learner with its settings, in short."""
     name = type(learner).__name__
     shown = {"rule": learner.rule}
-    if learner.rule not in ("perceptron", "margin", "pa"):
+    if RULES[learner.rule].has_C:
         shown["C"] = getattr(learner, "C_", learner.C)
-    if learner.rule == "margin":
+    if RULES[learner.rule].asks == "margin":
         shown["margin"] = learner.margin
     shown |= {
         "order": learner.order,

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from separatrix.engine.rules import RULES, in_words
+
+STREAMED = [name for name, entry in RULES.items() if entry.spread != "full"]
+
 
 def serve(
     state: Annotated[Path, typer.Argument(help="A folder for what is learned; made if it is not there.")],
@@ -19,7 +23,7 @@ def serve(
     text: Annotated[bool, typer.Option("--text", help="From nothing: examples are texts.")] = False,
     bits: Annotated[int, typer.Option(min=8, max=24, help="From nothing: text is hashed to 2^bits features.")] = 18,
     learner: Annotated[str, typer.Option(help="From nothing: averaged or last, which weights predict.")] = "averaged",
-    rule: Annotated[str, typer.Option(help="From nothing: perceptron, margin, pa, pa1, pa2 or arow.")] = "perceptron",
+    rule: Annotated[str, typer.Option(help=f"From nothing: {in_words(STREAMED)}.")] = "perceptron",
     C: Annotated[float, typer.Option("-C", "--C", help="From nothing: of rules that have one.")] = 1.0,
     keep_all: Annotated[
         bool, typer.Option("--keep-all", help="Keep all examples, not only the mistakes: an undo replays without its one.")

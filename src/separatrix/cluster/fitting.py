@@ -20,6 +20,7 @@ from separatrix.data.errors import DataError
 from separatrix.engine.labels import check_kinds
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array
+from separatrix.engine.rules import RULES
 from separatrix.estimators.online import OnlineLearner
 from separatrix.files.blocks import Labels
 from separatrix.files.out_of_core import State
@@ -103,8 +104,8 @@ def _check(estimator: Any, mix: str) -> None:
     estimator._validate_params()
     if estimator.record:
         raise ValueError("record=True stores the rows of the mistakes, and the driver holds no data: train without")
-    if estimator.rule == "arow-full":
-        raise ValueError('rule="arow-full" keeps a matrix for each output, which is not mixed; rule="arow" is')
+    if RULES[estimator.rule].spread == "full":
+        raise ValueError(f'rule="{estimator.rule}" keeps a matrix for each output, which is not mixed; rule="arow" is')
     if mix not in MIXES:
         raise ValueError(f"mix is {mix!r}, not one of {', '.join(MIXES)}")
 
@@ -310,7 +311,7 @@ def _check_alike(engine: Engine, known: dict[int, Known]) -> None:
 def _margin(mixture: Mixture) -> float | None:
     """Return the margin of the last weights, the least lead over ‖w‖, after a clean pass; None where it tells nothing."""
     learner, run = mixture.learner, mixture.run
-    if not learner.converged_ or learner.rule not in ("perceptron", "margin") or (mixture.w.shape[1] > 1 and not run.joint):
+    if not learner.converged_ or not RULES[learner.rule].ends or (mixture.w.shape[1] > 1 and not run.joint):
         return None
     least: float = mixture.engine.reduce(mixture.work(Lead, mixture.w), mixture.shown).value
     return float(least / np.linalg.norm(mixture.w))
@@ -327,12 +328,13 @@ def bounds(model: Model, certificate: Any = None) -> Bounds:
     if certificate is not None and certificate.verdict == "separable":
         gamma = float(certificate.margin[0])
     told = estimator.n_mistakes_, len(mistakes), estimator.radius_, gamma
-    if estimator.rule not in ("perceptron", "margin") or estimator.ledger_.weighted or estimator.ledger_.start is not None:
+    theorem = RULES[estimator.rule].theorem
+    if theorem not in ("perceptron", "margin") or estimator.ledger_.weighted or estimator.ledger_.start is not None:
         return Bounds(*told, why_none="it is for the perceptron and margin rules, equal weights and a start from zero")
     if gamma is None:
         return Bounds(*told, why_none="no pass was clean, and there is no certificate: nothing is known of a margin")
     R = estimator.radius_ * (sqrt(2.0) if estimator._run.joint else 1.0)
-    if estimator.rule == "margin":
+    if theorem == "margin":
         name, most = "(R²+2β)/γ²", margin_rule_bound(R, gamma, float(estimator.margin))
     else:
         name, most = "2R²/γ²" if estimator._run.joint else "R²/γ²", mixing_bound(R, gamma)

@@ -20,6 +20,7 @@ from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.orders import visits
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.rules import RULES
 from separatrix.engine.run import Problem, Run
 from separatrix.engine.weights import Weights
 from separatrix.files.ingest import roles_for
@@ -188,7 +189,7 @@ class Pass(Task):
         return Mixed(Part.of(self.d + 1, features, changed, (0.0,) * len(changed)), count)
 
     def _nothing(self, K: int) -> Part:
-        n = 1 + self.averaging + (self.learner.rule == "arow") + self.counting
+        n = 1 + self.averaging + bool(RULES[self.learner.rule].spread) + self.counting
         return Part(self.d + 1, np.empty(0, np.int32), [np.empty((0, K))] * n, (0.0,) * n)
 
     def _run(self, rows: Rows, before: list[Floats]) -> Run:

@@ -1,8 +1,8 @@
 """When a presentation is a mistake and how large the correction is (L1 2 and 5, L2 4–6, L4 2, L5 2–3).
 
 The kernels read plain integers; this file gives them their names. A rule is one entry in `RULES`, one branch in
-`kernels/passes.py` and one in `reference.py`. With the lead m = y·s (K classes: the true class's score less its rival's),
-the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K classes: 2‖x̃‖²):
+`kernels/learning/passes.py` and one function in `reference.py`. With the lead m = y·s (K classes: the true class's score
+less its rival's), the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K classes: 2‖x̃‖²):
 
     perceptron   a mistake when m ≤ 0, or as the tie says   correction 1
     margin       when m ≤ `margin`                          1
@@ -19,33 +19,82 @@ Where examples have weights, a weight multiplies the correction of the first two
 there it is the weight of the loss. "pa", which allows no loss, takes a weight below 1 as the part of the way to go.
 """
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from separatrix.kernels.codes import (
-    AROW,
-    AROW_FULL,
-    MARGIN,
-    PA,
-    PA1,
-    PA2,
-    PERCEPTRON,
-    TIE_IS_FIRST,
-    TIE_IS_MISTAKE,
-    TIE_IS_PLUS,
+from separatrix.kernels import codes
+
+
+class RuleEntry(NamedTuple):
+    """What the package knows of a rule: help texts, menus, bounds and kernels read it here."""
+
+    name: str
+    code: int
+    """The integer by which kernels know it."""
+    title: str
+    """A short name for menus and legends."""
+    sentence: str
+    """What it does, for help texts."""
+    asks: str = "loss"
+    """What lead is enough: one of the right "sign", one above the setting "margin", or one of at least 1, without "loss"."""
+    has_C: bool = False  # noqa: N815
+    spread: str = ""
+    """What it keeps of Σ, how sure the weights are: nothing, a "diagonal" of variances, or the "full" matrix."""
+    theorem: str = ""
+    """Which mistake bound of `analysis/bounds.py` speaks of it, if any."""
+
+    @property
+    def divides(self) -> bool:
+        """Whether it divides by the length of the example, so that an example of zero length is no mistake."""
+        return self.asks == "loss"
+
+    @property
+    def ends(self) -> bool:
+        """Whether separable data are learned in finitely many updates; the other rules may only approach a lead of 1."""
+        return self.asks != "loss"
+
+
+def _by_name(*entries: RuleEntry) -> dict[str, RuleEntry]:
+    return {entry.name: entry for entry in entries}
+
+
+RULES: Final = _by_name(
+    RuleEntry(
+        *("perceptron", codes.PERCEPTRON, "perceptron", "Add the example whenever the sign of its score is wrong."),
+        asks="sign",
+        theorem="perceptron",
+    ),
+    RuleEntry(
+        *("margin", codes.MARGIN, "with a margin", "Add the example whenever its lead is not above the margin."),
+        asks="margin",
+        theorem="margin",
+    ),
+    RuleEntry(
+        *("pa", codes.PA, "passive-aggressive", "Add as much of the example as brings its lead to 1."),
+        theorem="pa",
+    ),
+    RuleEntry(
+        *("pa1", codes.PA1, "PA-I", "Add as much of the example as brings its lead to 1, but at most C times the example."),
+        has_C=True,
+        theorem="pa1",
+    ),
+    RuleEntry(
+        *("pa2", codes.PA2, "PA-II", "Move towards a lead of 1, the less of the way the smaller C."),
+        has_C=True,
+        theorem="pa2",
+    ),
+    RuleEntry(
+        *("arow", codes.AROW, "AROW", "Change uncertain weights most, with a variance for each weight; C is 1/r."),
+        has_C=True,
+        spread="diagonal",
+    ),
+    RuleEntry(
+        *("arow-full", codes.AROW_FULL, "AROW, whole Σ", "AROW with the whole covariance matrix, for few features."),
+        has_C=True,
+        spread="full",
+    ),
 )
-
-RULES: Final = {
-    "perceptron": PERCEPTRON,
-    "margin": MARGIN,
-    "pa": PA,
-    "pa1": PA1,
-    "pa2": PA2,
-    "arow": AROW,
-    "arow-full": AROW_FULL,
-}
-
-WITH_C: Final = ("pa1", "pa2", "arow", "arow-full")
-"""The rules that have a C."""
+"""The rules, by name."""
 
 
 class Rule(NamedTuple):
@@ -56,22 +105,41 @@ class Rule(NamedTuple):
     C: float = 1.0
 
     @property
-    def code(self) -> int:
-        """The kernels' code."""
+    def entry(self) -> RuleEntry:
+        """What the table says of the rule."""
         return RULES[self.name]
 
     @property
+    def code(self) -> int:
+        """The kernels' code."""
+        return RULES[self.name].code
+
+    @property
     def spread(self) -> str:
-        """What the rule keeps about how sure the weights are: nothing, a "diagonal" of variances, or the "full" matrix."""
-        return {"arow": "diagonal", "arow-full": "full"}.get(self.name, "")
+        """What the rule keeps of Σ: nothing, a "diagonal" of variances, or the "full" matrix."""
+        return RULES[self.name].spread
 
 
-TIES: Final = {"mistake": TIE_IS_MISTAKE, "+1": TIE_IS_PLUS, "-1": TIE_IS_FIRST, "first": TIE_IS_FIRST}
-"""What a score of 0, or a tie for the highest score, means.
+class Tie(NamedTuple):
+    """A meaning of a score of 0, or of a tie for the highest score."""
 
-`"mistake"`: wrong whatever the label (L4). `"+1"`: the second of two classes (L1, L5). `"-1"`, which is `"first"`: the
-class that sorts first (L2); for K classes the first of the tied ones, as argmax takes it.
-"""
+    code: int
+    sentence: str
+
+
+TIES: Final = {
+    "mistake": Tie(codes.TIE_IS_MISTAKE, "A score of 0 is wrong whatever the label (L4)."),
+    "+1": Tie(codes.TIE_IS_PLUS, "A score of 0 predicts the second of two classes (L1, L5)."),
+    "-1": Tie(codes.TIE_IS_FIRST, 'The same as "first" (L2).'),
+    "first": Tie(codes.TIE_IS_FIRST, "A tie predicts the class that sorts first; of several, the first of those tied."),
+}
+"""What a score of 0, or a tie for the highest score, means."""
+
+
+def in_words(names: Iterable[str]) -> str:
+    """Return "a, b or c" for help texts and messages."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def tie_code(tie: str, n_classes: int, multi_class: str) -> int:
@@ -81,4 +149,4 @@ def tie_code(tie: str, n_classes: int, multi_class: str) -> int:
             f'tie="+1" says what a score of 0 means for two classes, but there are {n_classes}; '
             'use tie="mistake" or tie="first", or multi_class="ovr"'
         )
-    return TIES[tie]
+    return TIES[tie].code

@@ -16,7 +16,7 @@ from separatrix.engine.orders import Visits, visits
 from separatrix.engine.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen, writable
 from separatrix.engine.rules import Rule, tie_code
 from separatrix.engine.weights import Flat, Weights, averaged
-from separatrix.kernels.codes import MARGIN, PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS
+from separatrix.kernels.codes import PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
 
 PASS_CAP = 10_000
@@ -358,7 +358,7 @@ def train(
         if max_iter is None and number == next_proof and proven == "undecided":
             proven, next_proof = verdict(max(1.0, time.monotonic() - began)), 2 * next_proof
             if proven == "separable":
-                limit = SEPARABLE_PASS_CAP if run.rule.code <= MARGIN else PASS_CAP
+                limit = SEPARABLE_PASS_CAP if run.rule.entry.ends else PASS_CAP
             elif proven != "undecided":
                 break
         if number + 1 == average_from:
@@ -393,7 +393,7 @@ def train(
         raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
     if max_iter is None and not converged:
         ended = "cycle" if cycle is not None else proven
-        if ended == "separable" and run.rule.code > MARGIN:
+        if ended == "separable" and not run.rule.entry.ends:
             ended = "approached"
         if ended in ("cycle", "inseparable", "touching") or len(per_pass) == limit:
             told = WHY_IT_ENDED[ended].format(len(per_pass), *(cycle or (run.rule.name,)))

@@ -18,7 +18,7 @@ from separatrix.engine.ledger import Ledger
 from separatrix.engine.orders import ORDERS
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows
-from separatrix.engine.rules import RULES, TIES, WITH_C, Rule
+from separatrix.engine.rules import RULES, TIES, Rule
 from separatrix.engine.run import Cycle, Outcome, Problem, Run, Watcher, train
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import ErrorDrivenClassifier
@@ -228,14 +228,15 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         )
 
     def _check_choosable(self) -> None:
-        if self.rule not in WITH_C:
-            raise ValueError(f'C="auto" chooses for rules that have a C ({", ".join(WITH_C)}), but rule={self.rule!r}')
+        if not RULES[self.rule].has_C:
+            with_C = ", ".join(name for name, entry in RULES.items() if entry.has_C)
+            raise ValueError(f'C="auto" chooses for rules that have a C ({with_C}), but rule={self.rule!r}')
 
     def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
         side, outputs = d + 1, n_outputs(len(classes))
-        if self.rule == "arow-full" and 8 * outputs * side**2 > MOST_MATRIX_BYTES:
+        if RULES[self.rule].spread == "full" and 8 * outputs * side**2 > MOST_MATRIX_BYTES:
             raise ValueError(
-                f'rule="arow-full" keeps a matrix of {side:,} × {side:,} for each of {outputs} outputs, '
+                f'rule="{self.rule}" keeps a matrix of {side:,} × {side:,} for each of {outputs} outputs, '
                 f"{8 * outputs * side**2 / 1e9:,.1f} GB: it is for few features; "
                 'rule="arow" keeps a variance for each weight'
             )

@@ -7,7 +7,7 @@ Residues stay below 2³¹, so that a product fits into 64 bits.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 
 PRIME = (1 << 31) - 1
 _P = np.uint64(PRIME)

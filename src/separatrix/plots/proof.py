@@ -152,7 +152,7 @@ def _of_the_theorem(estimator: Any) -> LinearLearner:
     if not isinstance(model, LinearLearner) or model is not estimator:
         raise TypeError(f"the proof is about the linear learners, and {type(estimator).__name__} is not one of them")
     ledger = model.ledger_
-    if ledger.rule.name != "perceptron" or ledger.start is not None or ledger.correction.size:
+    if ledger.rule.entry.theorem != "perceptron" or ledger.start is not None or ledger.correction.size:
         raise ValueError("the two lines are about the perceptron rule, a start from zero and examples of weight 1")
     if len(model.classes_) > 2 and not ledger.joint:
         raise ValueError(

@@ -9,7 +9,7 @@ compiler may choose, but v: corrections replayed with a recorded s come out the 
 
 import numpy as np
 
-from separatrix.kernels import part, summing_part
+from separatrix.kernels.compiling import part, summing_part
 from separatrix.kernels.learning.rows import ONE
 
 

@@ -14,7 +14,7 @@ than the worst violation of the pass before are left out for a while.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, score
 
 AHEAD = np.uint64(8)

@@ -14,8 +14,8 @@ K outputs from g·K on.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
 from separatrix.kernels.codes import AROW, MARGIN, NOBODY, PA, PA1, PERCEPTRON, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import sharpen, variance
 from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, norm2, score
 

@@ -7,8 +7,8 @@ the votes               each weight vector between two mistakes judges every exa
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
 from separatrix.kernels.codes import AROW, MARGIN, PA, PERCEPTRON, TIE_IS_MISTAKE, TIE_IS_PLUS
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import direction
 from separatrix.kernels.learning.passes import NOBODY, apply, apply_sharpened, highest_wrong, spread_along, step_size
 from separatrix.kernels.learning.rows import ONE, ZERO, norm2, score

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from separatrix.kernels import kernel, part, summing_part
+from separatrix.kernels.compiling import kernel, part, summing_part
 
 LARGEST = np.finfo(np.float64).max
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, UNSORTED, REPEATED = range(6)

@@ -6,7 +6,7 @@ along the precisions of AROW worth·(w'/v' − w/v) and worth·(1/v' − 1/v)
 
 import numpy as np
 
-from separatrix.kernels import kernel
+from separatrix.kernels.compiling import kernel
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 

@@ -11,7 +11,7 @@ Eight digits are read in one step: w = Σ dᵢ·10^(7−i) by three multiplicati
 
 import numpy as np
 
-from separatrix.kernels import part
+from separatrix.kernels.compiling import part
 from separatrix.kernels.parsing.bits import double_of, eight_bytes, leading_zeros, upper_product
 
 NUMBER, HARD, NOT_A_NUMBER = range(3)

@@ -12,7 +12,7 @@ bytes that are not read for what they are.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.parsing.decimals import NUMBER, is_digit, number
 from separatrix.kernels.text.dictionary import append, look_up, same
 from separatrix.kernels.text.tokens import load64

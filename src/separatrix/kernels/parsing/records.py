@@ -8,7 +8,7 @@ its own.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.parsing.bits import eight_bytes, trailing_zeros
 
 NEWLINE, RETURN, SPACE, TAB = (np.uint8(ord(sign)) for sign in "\n\r \t")

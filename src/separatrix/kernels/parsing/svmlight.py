@@ -8,7 +8,7 @@ Blank lines and comments are passed over. Indices rise within a line, from `leas
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.parsing.decimals import HARD, NUMBER, is_digit, number
 
 NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, TOO_LOW, NOT_RISING, TOO_HIGH, NO_QUERY = range(1, 9)

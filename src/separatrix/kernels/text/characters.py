@@ -10,7 +10,7 @@ need no table and run in vector lanes.
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 
 NEITHER, WORD, SINGLE, SINGLE_MORE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(4)
 IS_WORD, IS_SPACE, IS_CASED, IS_IGNORED, IS_SPECIAL = 1, 2, 4, 8, 16

@@ -10,7 +10,7 @@ The sort has no worst case, and the rows come out as SciPy wants them: sorted, e
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 ROW_SHIFT, SIGN_SHIFT = np.uint64(32), np.uint64(31)

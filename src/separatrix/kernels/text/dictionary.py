@@ -11,7 +11,7 @@ Nothing grows here: the caller makes room for all that a block of n-grams could 
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.rows import THREE, TWO, prefetch
 from separatrix.kernels.text.counts import ROW_SHIFT, column_of
 from separatrix.kernels.text.tokens import EIGHT, ONE, ZERO, load64, store64

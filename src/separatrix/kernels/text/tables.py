@@ -9,7 +9,7 @@ missing    1 at the last feature of the column, where it has one for that
 
 import numpy as np
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from separatrix.kernels import kernel, part
+from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.text.characters import NEITHER
 
 ZERO, ONE, FOUR, EIGHT = (np.uint64(i) for i in (0, 1, 4, 8))

@@ -195,7 +195,7 @@ def _proof(setup: Experiment, model: Any, Z: Floats, labels: Any, codes: Any, K:
         "separator": None
         if separator is None
         else {"u": _flat(separator.weights, model.fit_intercept).tolist(), "gamma": separator.gamma},
-        "proof": model.ledger_.rule.name == "perceptron",
+        "proof": model.ledger_.rule.entry.theorem == "perceptron",
         "bounds": []
         if known is None
         else [

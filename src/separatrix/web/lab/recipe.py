@@ -13,6 +13,7 @@ from separatrix.data.built_in import NAMES
 from separatrix.data.errors import DataError
 from separatrix.data.in_memory import Examples, read_source
 from separatrix.data.lectures import EXAMPLES
+from separatrix.engine.rules import RULES, TIES
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
 from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier
@@ -52,10 +53,10 @@ class Recipe(BaseModel):
     gap: Annotated[float, Field(ge=0, le=5)] = 0.5
     noise: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     learner: Literal["perceptron", "averaged", "voted", "pocket", "passive-aggressive", "kernel"] = "perceptron"
-    rule: Literal["perceptron", "margin", "pa", "pa1", "pa2", "arow", "arow-full"] = "perceptron"
+    rule: Literal[tuple(RULES)] = "perceptron"  # type: ignore[valid-type]
     C: Annotated[float, Field(gt=0, le=1e6)] = 1.0
     margin: Annotated[float, Field(ge=0, le=1e6)] = 1.0
-    tie: Literal["mistake", "+1", "-1", "first"] | None = None
+    tie: Literal[tuple(TIES)] | None = None  # type: ignore[valid-type]
     order: Literal["cyclic", "shuffle", "permutation", "random"] = "cyclic"
     bias: bool | None = None
     passes: Annotated[int, Field(ge=0, le=1_000)] = 0

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from separatrix.data.errors import DataError
+from separatrix.engine.rules import RULES
 from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.features.text import TextFeatures
 from separatrix.modelfile.model import Model, load, replacing, save
@@ -54,8 +55,8 @@ def fresh(settings: dict[str, Any]) -> Model:
     features = None
     if settings["text"]:
         features = TextFeatures(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
-    elif settings["rule"] == "arow-full":
-        raise DataError('--rule "arow-full" keeps a matrix, and the features are not known yet: use arow')
+    elif RULES[settings["rule"]].spread == "full":
+        raise DataError(f'--rule "{settings["rule"]}" keeps a matrix, and the features are not known yet: use arow')
     return Model(learner, features)
 
 
@@ -67,8 +68,8 @@ def usable(model: Model) -> Model:
         raise DataError(f"a {kind} cannot go on learning one example at a time: train with --learner averaged or last")
     if estimator.class_weight is not None:
         raise DataError("the model was trained with class weights, and here every example counts once: train without")
-    if estimator.rule == "arow-full":
-        raise DataError('the rule "arow-full" keeps a matrix, and names may come: train with the rule arow')
+    if RULES[estimator.rule].spread == "full":
+        raise DataError(f'the rule "{estimator.rule}" keeps a matrix, and names may come: train with the rule arow')
     estimator.set_params(calibrate=None)
     if estimator.C == "auto":
         estimator.set_params(C=estimator._run.rule.C)
