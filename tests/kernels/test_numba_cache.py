@@ -42,7 +42,7 @@ def test_an_edited_kernel_in_another_file_is_compiled_anew(copied):
     assert list(first.rglob("passes.present*.nbi"))
     assert run(FIT, copied, **environment) == "[[1.0, -3.0]]"
     assert list(cache.iterdir()) == [first]
-    rows = copied / "separatrix" / "kernels" / "rows.py"
+    rows = copied / "separatrix" / "kernels" / "learning" / "rows.py"
     rows.write_text(rows.read_text().replace("W[w + j] += c * data[base + j]", "W[w + j] += 2.0 * c * data[base + j]"))
     assert run(FIT, copied, **environment) == "[[2.0, -6.0]]"
     assert len(list(cache.iterdir())) == 2
