@@ -4,7 +4,7 @@ An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for 
 returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,11 +92,16 @@ def correction(rule: str, lead: float, square: float, margin: float, C: float, w
     """The size of the correction of the other rules, 0 for none; `square` is ‖x‖², for K classes jointly 2‖x‖²."""
     if rule == "margin":
         return weight * (lead <= margin)
-    loss, C = max(0.0, 1.0 - lead), weight * C
-    if loss == 0.0 or square == 0.0:
-        return 0.0
-    whole = loss / square
-    return {"pa": min(1.0, weight) * whole, "pa1": min(C, whole), "pa2": loss / (square + 1 / (2 * C))}[rule]
+    loss = max(0.0, 1.0 - lead)
+    return 0.0 if loss == 0.0 or square == 0.0 else STEPS[rule](loss, square, C, weight)
+
+
+STEPS: dict[str, Callable[[float, float, float, float], float]] = {
+    "pa": lambda loss, square, C, weight: min(1.0, weight) * (loss / square),
+    "pa1": lambda loss, square, C, weight: min(weight * C, loss / square),
+    "pa2": lambda loss, square, C, weight: loss / (square + 1 / (2 * weight * C)),
+}
+"""The corrections of the rules that follow the loss."""
 
 
 def perceptron(

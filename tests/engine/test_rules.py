@@ -20,7 +20,9 @@ from separatrix import (
     reference,
 )
 from separatrix.engine import run as training
-from separatrix.engine.rules import RULES
+from separatrix.engine.rules import RULES, TIES, Rule
+from separatrix.kernels import codes
+from separatrix.kernels.learning import passes
 from support.datasets import FORMS
 from support.public_estimators import LEARNERS, ONLINE
 
@@ -51,8 +53,8 @@ settings = st.fixed_dictionaries(
 
 def by_hand(X, y, K, order, rule, C, margin, fit_intercept, tie="mistake", **_):
     X = reference.augment(X) if fit_intercept else X
-    if rule.startswith("arow"):
-        return reference.arow(X, y.tolist(), K, order, C, rule == "arow-full")
+    if RULES[rule].spread:
+        return reference.arow(X, y.tolist(), K, order, C, RULES[rule].spread == "full")
     options = {"tie": tie, "rule": rule, "C": C, "margin": margin}
     if K == 2:
         return reference.perceptron(X, (2 * y - 1).tolist(), order, **options)
@@ -72,7 +74,7 @@ def same_mistakes(model, run):
 
 def near_tie(X, y, order, run, rule, margin, fit_intercept, **_):
     """Tell whether a lead that a loss was taken of came so near to 1 that rounding may have decided."""
-    if rule in ("perceptron", "margin"):
+    if RULES[rule].ends:
         return False
     X = reference.augment(X) if fit_intercept else X
     for w, i in zip(run.weights, order, strict=False):
@@ -83,6 +85,20 @@ def near_tie(X, y, order, run, rule, margin, fit_intercept, **_):
         ):
             return True
     return False
+
+
+def test_the_table_and_the_kernels_agree():
+    assert len({entry.code for entry in RULES.values()}) == len(RULES)
+    for name, entry in RULES.items():
+        assert (entry.name, Rule(name).entry, Rule(name).code) == (name, entry, entry.code)
+        assert passes.follows_loss.py_func(entry.code) == entry.divides
+        assert passes.keeps_matrix.py_func(entry.code) == (entry.spread == "full")
+        assert passes.enough_lead.py_func(entry.code, 0.25) == {"sign": 0.0, "margin": 0.25, "loss": 1.0}[entry.asks]
+        assert entry.sentence.endswith(".")
+        if entry.divides and not entry.spread:
+            assert np.isfinite(passes.step_size.py_func(entry.code, 1.0, 2.0, 0.5, 1.0))
+            assert name in reference.STEPS
+    assert {code for code, _ in TIES.values()} == {codes.TIE_IS_MISTAKE, codes.TIE_IS_PLUS, codes.TIE_IS_FIRST}
 
 
 @every_rule
@@ -102,7 +118,7 @@ def test_rules_are_those_of_the_reference(rule, form, problem, options):
     assert np.allclose(board(mean, options["fit_intercept"]), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.startswith("arow")])
+@pytest.mark.parametrize("rule", [rule for rule, entry in RULES.items() if not entry.spread])
 @given(problem=problems(), options=settings)
 def test_one_against_the_rest(rule, problem, options):
     X, y = problem
@@ -170,7 +186,7 @@ def test_votes(rule, problem, options):
     else:
         votes = np.asarray([reference.voted_multiclass(run, x) for x in seen]).T
         gaps = np.diff(np.sort(scores, axis=1), axis=1)
-    doubtful = np.sum(gaps.min(axis=1) < 1e-9, axis=0) if rule not in ("perceptron", "margin") else 0
+    doubtful = np.sum(gaps.min(axis=1) < 1e-9, axis=0) if not RULES[rule].ends else 0
     assert np.all(np.abs((model.decision_function(X) * model.n_seen_).T - votes) <= 1e-6 + 2 * doubtful)
 
 
@@ -183,7 +199,7 @@ def test_weights_multiply_the_correction_or_c(rule, problem, options, weights):
     model = Perceptron(rule=rule, order="cyclic", **options | {"max_iter": 1}).fit(X, y, sample_weight=weights)
     assert model.ledger_.verify(X, y)
     assert np.array_equal(model.ledger_.weights(X).coef, model.coef_)
-    if not rule.startswith("arow"):
+    if not RULES[rule].spread:
         board_ = reference.augment(X) if options["fit_intercept"] else X
         some = {"rule": rule, "weight": weights} | {k: options[k] for k in ("C", "margin")}
         learn = reference.perceptron if y.max() < 2 else reference.multiclass
@@ -213,7 +229,7 @@ def test_a_changed_ledger_does_not_verify(rule):
     X, y = X[:200] / 16, y[:200] % 3
     model = Perceptron(rule=rule, order="cyclic", max_iter=2).fit(X, y)
     assert model.ledger_.verify(X, y)
-    if rule not in ("perceptron", "margin"):
+    if not RULES[rule].ends:
         forged = model.ledger_.correction.copy()
         forged[len(forged) // 2] *= 1.001
         model.ledger_._correction.replace(forged)

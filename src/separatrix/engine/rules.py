@@ -1,7 +1,7 @@
 """When a presentation is a mistake and how large the correction is (L1 2 and 5, L2 4–6, L4 2, L5 2–3).
 
-The kernels read plain integers; this file gives them their names. A rule is one entry in `RULES`, one branch in
-`kernels/learning/passes.py` and one function in `reference.py`. With the lead m = y·s (K classes: the true class's score
+A new rule takes three edits: an entry in `RULES`, a branch in `kernels/learning/passes.py` and a function in
+`reference.py`. With the lead m = y·s (K classes: the true class's score
 less its rival's), the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K classes: 2‖x̃‖²):
 
     perceptron   a mistake when m ≤ 0, or as the tie says   correction 1
@@ -29,8 +29,6 @@ class RuleEntry(NamedTuple):
     """What the package knows of a rule: help texts, menus, bounds and kernels read it here."""
 
     name: str
-    code: int
-    """The integer by which kernels know it."""
     title: str
     """A short name for menus and legends."""
     sentence: str
@@ -42,6 +40,11 @@ class RuleEntry(NamedTuple):
     """What it keeps of Σ, how sure the weights are: nothing, a "diagonal" of variances, or the "full" matrix."""
     theorem: str = ""
     """Which mistake bound of `analysis/bounds.py` speaks of it, if any."""
+
+    @property
+    def code(self) -> int:
+        """The integer by which kernels know it."""
+        return codes.rule_code(self.name)
 
     @property
     def divides(self) -> bool:
@@ -60,36 +63,50 @@ def _by_name(*entries: RuleEntry) -> dict[str, RuleEntry]:
 
 RULES: Final = _by_name(
     RuleEntry(
-        *("perceptron", codes.PERCEPTRON, "perceptron", "Add the example whenever the sign of its score is wrong."),
+        "perceptron",
+        "perceptron",
+        "Add the example whenever the sign of its score is wrong.",
         asks="sign",
         theorem="perceptron",
     ),
     RuleEntry(
-        *("margin", codes.MARGIN, "with a margin", "Add the example whenever its lead is not above the margin."),
+        "margin",
+        "with a margin",
+        "Add the example whenever its lead is not above the margin.",
         asks="margin",
         theorem="margin",
     ),
     RuleEntry(
-        *("pa", codes.PA, "passive-aggressive", "Add as much of the example as brings its lead to 1."),
+        "pa",
+        "passive-aggressive",
+        "Add as much of the example as brings its lead to 1.",
         theorem="pa",
     ),
     RuleEntry(
-        *("pa1", codes.PA1, "PA-I", "Add as much of the example as brings its lead to 1, but at most C times the example."),
+        "pa1",
+        "PA-I",
+        "Add as much of the example as brings its lead to 1, but at most C times the example.",
         has_C=True,
         theorem="pa1",
     ),
     RuleEntry(
-        *("pa2", codes.PA2, "PA-II", "Move towards a lead of 1, the less of the way the smaller C."),
+        "pa2",
+        "PA-II",
+        "Move towards a lead of 1, and stop the sooner the smaller C is.",
         has_C=True,
         theorem="pa2",
     ),
     RuleEntry(
-        *("arow", codes.AROW, "AROW", "Change uncertain weights most, with a variance for each weight; C is 1/r."),
+        "arow",
+        "AROW",
+        "Change uncertain weights most, with a variance for each weight; C is 1/r.",
         has_C=True,
         spread="diagonal",
     ),
     RuleEntry(
-        *("arow-full", codes.AROW_FULL, "AROW, whole Σ", "AROW with the whole covariance matrix, for few features."),
+        "arow-full",
+        "AROW, whole Σ",
+        "AROW with the whole covariance matrix, for few features.",
         has_C=True,
         spread="full",
     ),

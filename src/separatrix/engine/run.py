@@ -14,9 +14,9 @@ from separatrix.engine.labels import Codes, with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
 from separatrix.engine.orders import Visits, visits
 from separatrix.engine.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen, writable
-from separatrix.engine.rules import Rule, tie_code
+from separatrix.engine.rules import RULES, Rule, tie_code
 from separatrix.engine.weights import Flat, Weights, averaged
-from separatrix.kernels.codes import PERCEPTRON, TIE_IS_FIRST, TIE_IS_PLUS
+from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
 
 PASS_CAP = 10_000
@@ -246,7 +246,7 @@ class Run:
         """
         total = 0.0
         joint, tie = self.joint or (decided and flat.K > 1), self.ledger.tie
-        rule = (PERCEPTRON, 0.0) if decided else (self.rule.code, self.rule.margin)
+        rule = (RULES["perceptron"].code, 0.0) if decided else (self.rule.code, self.rule.margin)
         if decided and flat.K > 1 and tie == TIE_IS_PLUS:
             tie = TIE_IS_FIRST
         flat.lay(problem.rows.sparse)

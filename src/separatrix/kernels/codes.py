@@ -1,14 +1,16 @@
-"""The numbers by which kernels tell rules and ties apart. They are compiled into the kernels, so they live beside them."""
+"""The integers by which kernels tell rules and ties apart. They are compiled into the kernels, so they live beside them."""
 
 from typing import Final
+from zlib import crc32
 
-PERCEPTRON: Final = 0
-MARGIN: Final = 1
-PA: Final = 2
-PA1: Final = 3
-PA2: Final = 4
-AROW: Final = 5
-AROW_FULL: Final = 6
+
+def rule_code(name: str) -> int:
+    """Return the integer by which kernels know a rule.
+
+    It follows from the rule's name, so that the table of rules and the kernels agree without a list of numbers.
+    """
+    return crc32(name.encode())
+
 
 TIE_IS_MISTAKE: Final = 0
 TIE_IS_PLUS: Final = 1

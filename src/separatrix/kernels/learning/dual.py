@@ -10,9 +10,9 @@ BLAS makes the inner products, a block of examples by a block of mistakes; here 
 
 import numpy as np
 
-from separatrix.kernels.codes import PERCEPTRON
+from separatrix.kernels.codes import NOBODY
 from separatrix.kernels.compiling import kernel, part
-from separatrix.kernels.learning.passes import NOBODY, wrong_pair
+from separatrix.kernels.learning.passes import PERCEPTRON, wrong_pair
 from separatrix.kernels.learning.rows import ONE, ZERO
 
 GIVEN, POLYNOMIAL, RBF = 0, 1, 2

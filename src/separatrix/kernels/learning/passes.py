@@ -14,10 +14,63 @@ K outputs from g·K on.
 
 import numpy as np
 
-from separatrix.kernels.codes import AROW, MARGIN, NOBODY, PA, PA1, PERCEPTRON, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS
+from separatrix.kernels.codes import NOBODY, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS, rule_code
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import sharpen, variance
 from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, norm2, score
+
+PERCEPTRON, MARGIN, PA, PA1, PA2 = (rule_code(name) for name in ("perceptron", "margin", "pa", "pa1", "pa2"))
+AROW_FULL = rule_code("arow-full")
+
+
+# What a rule is: a new one adds its branch to the functions from here to `step_size`.
+
+
+@part
+def follows_loss(rule):
+    """Tell whether the correction follows the hinge loss 1 − lead, and is none for an example of zero length."""
+    return rule != PERCEPTRON and rule != MARGIN
+
+
+@part
+def keeps_matrix(rule):
+    """Tell whether the rule keeps the whole matrix Σ; of Σ the others keep the diagonal, or nothing."""
+    return rule == AROW_FULL
+
+
+@part
+def enough_lead(rule, margin):
+    """Return the lead above which nothing is a mistake to the rule."""
+    if rule == PERCEPTRON:
+        return 0.0
+    if rule == MARGIN:
+        return margin
+    return 1.0
+
+
+@part
+def falls_short(misjudged, lead, rule, margin):
+    """Tell whether a lead is a mistake to the rule; `misjudged` is the decision by the sign, or by argmax."""
+    if rule == PERCEPTRON:
+        return misjudged
+    if rule == MARGIN:
+        return lead <= margin
+    return lead < 1.0
+
+
+@part
+def step_size(rule, loss, square, C, worth):
+    """Return the correction of the rules that follow the loss; `square` is the squared length of what is added, per unit."""
+    if rule == PA:
+        return min(1.0, worth) * loss / square
+    if rule == PA1:
+        return min(worth * C, loss / square)
+    if rule == PA2:
+        return loss / (square + 0.5 / (worth * C))
+    return np.nan
+
+
+# Right and wrong.
 
 
 @part
@@ -58,16 +111,6 @@ def misjudged(label, scores, base, K, joint, tie):
 
 
 @part
-def falls_short(misjudged, lead, rule, margin):
-    """Tell whether it is a mistake to the rule."""
-    if rule == MARGIN:
-        return lead <= margin
-    if rule != PERCEPTRON:
-        return lead < 1.0
-    return misjudged
-
-
-@part
 def wrong_sign(positive, s, tie, rule, margin):
     """Return (is it a mistake, lead) for the score of one output."""
     lead = s if positive else -s
@@ -92,16 +135,6 @@ def wrong_pair(label, k, scores, base, K, joint, tie, rule, margin):
         elif not positive:
             up, down = down, up
     return wrong, up, down, s, lead
-
-
-@part
-def step_size(rule, loss, square, C, worth):
-    """Return the correction of the rules that follow the loss; `square` is the squared length of what is added, per unit."""
-    if rule == PA:
-        return min(1.0, worth) * loss / square
-    if rule == PA1:
-        return min(worth * C, loss / square)
-    return loss / (square + 0.5 / (worth * C))
 
 
 @part
@@ -188,8 +221,7 @@ def present(
         outputs = np.uint64(scores.size)
     K = outputs // machines
     problems = ONE if joint else K
-    enough = 0.0 if rule == PERCEPTRON else margin if rule == MARGIN else 1.0
-    full = rule > AROW
+    enough, full = enough_lead(rule, margin), keeps_matrix(rule)
     m = ZERO
     for t in range(np.uint64(begin), np.uint64(end)):
         i = np.uint64(order[t]) if order.size > 0 else t
@@ -246,7 +278,7 @@ def present(
                         *(bias, full),
                     )
                 else:
-                    if rule >= PA:
+                    if follows_loss(rule):
                         if square < 0.0:
                             square = norm2(data, indices, indptr, i, d, bias) * (2.0 if joint else 1.0)
                         if square == 0.0:
@@ -283,7 +315,7 @@ def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, bias, joint
         score(data, indices, indptr, i, d, W, b, K, scores)
         for k in range(ONE if joint else K):
             if wrong_pair(np.uint64(codes[i]), k, scores, ZERO, K, joint, tie, rule, margin)[0]:
-                if rule < PA or norm2(data, indices, indptr, i, d, bias) > 0.0:
+                if not follows_loss(rule) or norm2(data, indices, indptr, i, d, bias) > 0.0:
                     total += c
                 break
     return total

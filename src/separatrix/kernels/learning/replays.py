@@ -7,10 +7,20 @@ the votes               each weight vector between two mistakes judges every exa
 
 import numpy as np
 
-from separatrix.kernels.codes import AROW, MARGIN, PA, PERCEPTRON, TIE_IS_MISTAKE, TIE_IS_PLUS
+from separatrix.kernels.codes import NOBODY, TIE_IS_MISTAKE, TIE_IS_PLUS
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import direction
-from separatrix.kernels.learning.passes import NOBODY, apply, apply_sharpened, highest_wrong, spread_along, step_size
+from separatrix.kernels.learning.passes import (
+    PERCEPTRON,
+    apply,
+    apply_sharpened,
+    enough_lead,
+    follows_loss,
+    highest_wrong,
+    keeps_matrix,
+    spread_along,
+    step_size,
+)
 from separatrix.kernels.learning.rows import ONE, ZERO, norm2, score
 
 
@@ -81,10 +91,9 @@ def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat,
     bias, joint, tie, rule, margin = how
     d, K = np.uint64(d), np.uint64(scores.size)
     length, exact = memo[ZERO], memo[ONE] == 1.0
-    enough = 0.0 if rule == PERCEPTRON else margin if rule == MARGIN else 1.0
+    enough, full = enough_lead(rule, margin), keeps_matrix(rule)
     if not whole:
         enough *= 2.0  # the lead of w over −w, where there were two classes
-    full = rule > AROW
     for m in range(np.uint64(example.size)):
         i = np.uint64(example[m])
         c = correction[m] if correction.size > 0 else 1.0
@@ -97,7 +106,7 @@ def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat,
             exact = exact and data[p] == np.floor(data[p])
         square = norm2(data, indices, indptr, i, d, bias)
         norm = np.sqrt(square)
-        exact = exact and c == np.floor(c) and rule <= MARGIN and length * norm < 9e15
+        exact = exact and c == np.floor(c) and not follows_loss(rule) and length * norm < 9e15
         slack = 0.0 if exact else 8.9e-16 * np.float64(last - first + ONE) * length * norm
         score(data, indices, indptr, i, d, W, b, K, scores)
         if K == ONE:
@@ -120,7 +129,7 @@ def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat,
                 return m
         if recorded.size > 0 and abs(s - recorded[m]) > slack:
             return m
-        if rule >= PA and plain and whole:
+        if follows_loss(rule) and plain and whole:
             if spread is not None:
                 v = spread_along(data, indices, indptr, i, d, spread, K, ZERO, K, up[m], down[m], bias, full)
                 rate = 1.0 / (v + 1.0 / C)
