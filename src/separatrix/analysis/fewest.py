@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -25,8 +24,8 @@ from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.estimators.linear import PocketPerceptron
-from separatrix.proofs.certificate import read_examples
-from separatrix.proofs.checker import Examples
+from separatrix.proofs.exact_signs import exact_signs, is_balanced
+from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Witness
 from separatrix.proofs.rationals import dependency
@@ -118,7 +117,6 @@ class Contradictions:
     def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
         self.pairs, self.tie, self.deadline = pairs, tie, deadline
         self.n = pairs.rows.n
-        self.examples = Examples(pairs.rows.source, pairs.codes, pairs.K, pairs.bias)
         self.scales = pairs.column_scales()
         self.rng = np.random.default_rng(0)
         self.pair_numbers = _all_pairs(pairs)
@@ -159,8 +157,7 @@ class Contradictions:
         weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
         if weights is None or min(weights) <= 0 or not self.strict[support].any():
             return None
-        found = self.pairs.witness(numbers, weights)
-        return None if self.examples.combination(found) else found
+        return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
 
     def disjoint(self, allowed: NDArray[np.bool_] | None = None) -> list[Witness]:
         """Return witnesses that share no row, until none is left: each holds a mistake of its own."""
@@ -189,7 +186,7 @@ class _Search(Contradictions):
         w = w / self.scales
         if not np.isfinite(w).all():
             return
-        signs = self.examples.signs(self.pairs.direction(w), Fraction(0)).reshape(-1)[self.pair_numbers]
+        signs = exact_signs(self.pairs, w)[self.pair_numbers]
         wrong = (signs < 0) | ((signs == 0) & self.strict)
         mistaken = np.unique(self.rows_of[wrong])
         if len(mistaken) < self.upper:

@@ -19,7 +19,7 @@ from separatrix.analysis.fewest import Contradictions
 from separatrix.engine.labels import Codes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.estimators.linear import AveragedPerceptron, Perceptron
-from separatrix.proofs.certificate import read_examples
+from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 
 _FOLDS, _REPEATS, _PASSES = 10, 2, 10

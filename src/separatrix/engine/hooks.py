@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 HOOKS: Final = {
-    "prove": "separatrix.proofs.prover:prove",
+    "prove": "separatrix.proofs.certificate:checked_proof",
     "report_bounds": "separatrix.analysis.bounds:report",
     "fit_on_cluster": "separatrix.cluster.fitting:fit_here",
     "predict_on_cluster": "separatrix.cluster.predicting:predict",

@@ -16,20 +16,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.utils.validation import _get_feature_names, check_array
 
-from separatrix.engine.inputs import name_text_column
-from separatrix.engine.labels import encode, encode_as, labels_of
+from separatrix.engine.labels import encode, encode_as
 from separatrix.engine.rows import Array, Rows
-from separatrix.proofs import checker as checking
+from separatrix.proofs import checker
+from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
 from separatrix.proofs.prover import prove
 from separatrix.proofs.wording import as_html, lines
 
 Kind = TypeVar("Kind")
 FORMAT = "separatrix certificate 1"
-_SURE = 1 << 53
 
 
 class Certificate:
@@ -158,7 +155,7 @@ class Certificate:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError) as problem:
             return str(problem)
-        return checking.fault(self.proof, rows.source, codes)
+        return checker.fault(self.proof, rows.source, codes)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON, every rational as "p/q"; also write it to `path` if given."""
@@ -275,37 +272,16 @@ def certify(
         raise ValueError(
             f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"
         )
-    proof = prove(rows, codes, len(classes), bool(fit_intercept), exact, time_limit)
+    proof = checked_proof(rows, codes, len(classes), bool(fit_intercept), exact, time_limit)
     return Certificate(proof, classes.tolist(), names)
 
 
-def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
-    """Return rows that float64 holds exactly, labels and feature names; raise for what no proof could be about."""
-    names = _get_feature_names(X)
-    labels = labels_of(X, y, "certify")
-    if isinstance(X, list) or getattr(X, "dtype", None) is np.dtype(object):
-        _refuse_unrepresentable(np.asarray(X))
-    given = X
-    try:
-        X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        X = X.astype(np.float64) if X.dtype == object else X
-    except ValueError:
-        name_text_column(given)
-        raise
-    if X.dtype.kind == "f" and X.dtype.itemsize > 8:
-        raise ValueError(f"X has the type {X.dtype}, of which float64 cannot hold every number: convert it first")
-    rows = Rows(sp.csr_array(X) if sp.issparse(X) else X)
-    rows.survey(names=None if names is None else [str(name) for name in names])
-    return rows, labels, None if names is None else [str(name) for name in names]
-
-
-def _refuse_unrepresentable(table: Array) -> None:
-    """Raise for whole numbers that NumPy would round: the proof would be about other data."""
-    if table.dtype != object:
-        return
-    for place, value in np.ndenumerate(table):
-        if isinstance(value, int) and abs(value) > _SURE:
-            raise ValueError(f"X{list(place)} = {value} is too large to be held exactly beside the others: scale it down")
+def checked_proof(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
+    """Return a proof that the checker accepts, or one of "undecided"."""
+    proof = prove(rows, codes, n_classes, bias, exact, time_limit)
+    if proof.verdict == "undecided" or checker.fault(proof, rows.source, codes) is None:
+        return proof
+    return Proof(proof.n, proof.d, proof.n_classes, proof.bias, "undecided", radius_squared=proof.radius_squared)
 
 
 def _direction_out(direction: Direction | None) -> list[list[str]] | None:

@@ -51,6 +51,24 @@ class Pairs:
         flat: Floats = leads.reshape(-1)
         return flat
 
+    def leads_of(self, w: Floats, pairs: Ints) -> Floats:
+        """Return ⟨w,a⟩ of some pairs, at least one."""
+        W, which = w.reshape(self.blocks, self.m), self.row_of(pairs)
+        bias = W[:, self.rows.d] if self.bias else np.zeros(self.blocks)
+        scores = self.rows.scores(W[:, : self.rows.d], bias, which)
+        if self.K == 2:
+            return scores[:, 0] * self.signs[which]
+        every = np.arange(len(pairs))
+        leads: Floats = scores[every, self.codes[which]] - scores[every, self.rival_of(pairs)]
+        return leads
+
+    @cached_property
+    def exist(self) -> NDArray[np.bool_]:
+        """Which numbers are pairs: for K classes a row has none against its own class."""
+        if self.K == 2:
+            return np.ones(self.rows.n, bool)
+        return np.asarray(np.arange(self.K)[None, :] != self.codes[:, None]).reshape(-1)
+
     def _taken(self, which: Ints) -> NDArray[Any]:
         taken = self.rows.source[which]
         return taken.toarray() if sp.issparse(taken) else np.asarray(taken)
@@ -126,7 +144,8 @@ class Pairs:
         scales: Floats = np.tile(2.0**exponents, self.blocks)
         return scales
 
-    def _is_whole(self, which: Ints) -> bool:
+    def is_whole(self, which: Ints) -> bool:
+        """Tell whether some rows hold integers only."""
         for begin in range(0, len(which), 1000):
             taken = self.rows.source[which[begin : begin + 1000]]
             values = taken.data if sp.issparse(taken) else np.asarray(taken)
@@ -135,16 +154,27 @@ class Pairs:
         return True
 
     @cached_property
-    def radius_squared(self) -> Fraction:
-        """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
+    def _squares(self) -> Floats:
+        """‖x‖² of each row, rounded."""
         squares = np.empty(self.rows.n)
         for begin, end, _, _ in self.rows.blocks():
             block = self._block(begin, end).astype(np.float64, copy=False)
             summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
             squares[begin:end] = np.asarray(summed).reshape(-1)
+        return squares
+
+    @cached_property
+    def norms(self) -> Floats:
+        """‖x̃‖ of each row, rounded."""
+        return np.sqrt(self._squares + self.bias)
+
+    @cached_property
+    def radius_squared(self) -> Fraction:
+        """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
+        squares = self._squares
         top = float(squares.max())
         close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
-        if top < 2.0**50 and self._is_whole(close):
+        if top < 2.0**50 and self.is_whole(close):
             return Fraction(int(top) + self.bias)
         if close.size <= 64:
             exact, shifts = whole_columns(self._taken(close))

@@ -1,4 +1,4 @@
-"""From data to a proof: the perceptron first, then the search, then how far from separable; each result checked exactly.
+"""From data to a proof: the perceptron first, then the search, then how far from separable.
 
 A clean pass of the perceptron is a separator (L1 10: on separable data it must come, and often comes soon). Only where none
 comes are the hull's nearest point and linear programs asked, with columns scaled by powers of two, which is exact.
@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.rows import Floats, Ints, Rows
-from separatrix.estimators.linear import Perceptron
-from separatrix.proofs.checker import Examples, fault
+from separatrix.engine.orders import visits
+from separatrix.engine.rows import Floats, Ints, Rows, frozen
+from separatrix.engine.run import Problem, Run
+from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.exact_simplex import TimeUp
 from separatrix.proofs.margin_interval import at_least, interval, primitive, squared
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Proof, Witness
 from separatrix.proofs.rationals import Whole, dependency
 from separatrix.proofs.rescaling import MovedPairs, recoordinated
-from separatrix.proofs.separation import Face, Signs, climb, equations, is_pair, lifted
+from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
 from separatrix.proofs.separator_search import Failures, Field, decide
 
 _CYCLIC_PASSES = 20  # the quickest, unless the classes come sorted
@@ -32,26 +33,22 @@ _JOINT_PASSES = 200
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
-    """Return a proof that has been checked, or one of "undecided"."""
+    """Return a proof, or one of "undecided"; `certificate.checked_proof` checks it before anybody relies on it."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     pairs = Pairs(rows, codes, n_classes, bias)
     blank = Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=pairs.radius_squared)
-    examples = Examples(rows.source, pairs.codes, n_classes, bias)
-    proof = blank
     try:
-        found = _separator_or_witness(pairs, examples, deadline)
-        if isinstance(found, Face):
-            proof = _not_separable(pairs, examples, blank, found, deadline)
-        elif found is not None:
-            proof = _separable(pairs, blank, found, deadline, exact)
+        answer = _separator_or_witness(pairs, deadline)
+        if isinstance(answer, Face):
+            return _not_separable(pairs, blank, answer, deadline)
+        if answer is not None:
+            return _separable(pairs, blank, answer, deadline, exact)
     except TimeUp:
-        return blank
-    if proof.verdict != "undecided" and fault(proof, rows.source, pairs.codes) is not None:
-        return blank
-    return proof
+        pass
+    return blank
 
 
-def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> Any:
+def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
     """Return a flat w, exact or not, or the face of a first witness, or None."""
     w, hard = _perceptron(pairs)
     if w is not None:
@@ -62,8 +59,8 @@ def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> 
     def accept_separator(v: Any) -> Any:
         exact = not isinstance(v, np.ndarray)
         w = [value * (1 << shift) for value, shift in zip(v, shifts[0], strict=True)] if exact else v / scales
-        signs = examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
-        bad = np.flatnonzero((signs <= 0) & is_pair(pairs))
+        signs = exact_signs(pairs, w)
+        bad = np.flatnonzero((signs <= 0) & pairs.exist)
         return Failures(bad) if bad.size else w
 
     def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
@@ -84,8 +81,8 @@ def _separator_or_witness(pairs: Pairs, examples: Examples, deadline: float) -> 
 
     def accept_moved(v: Any) -> Any:
         w = moved.back(v)
-        signs = examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
-        bad = np.flatnonzero((signs <= 0) & is_pair(pairs))
+        signs = exact_signs(pairs, w)
+        bad = np.flatnonzero((signs <= 0) & pairs.exist)
         return Failures(bad) if bad.size else w
 
     def moved_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
@@ -105,16 +102,28 @@ def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool
     return [weight * size if back else weight / size for weight, size in zip(weights, sizes, strict=True)]
 
 
+def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
+    """Return the perceptron's last weights, and whether its last pass was without a mistake."""
+    classes = np.arange(pairs.K)
+    run = Run(classes, pairs.rows.d, bias=pairs.bias, tie="mistake", multi_class="joint", average=False, scored=False)
+    problem = Problem(pairs.rows, frozen(pairs.codes.astype(np.int32)))
+    clean = False
+    for number in range(passes):
+        run.ledger.begin_pass()
+        clean = not run.present(problem, visits(order, pairs.rows, 0, number))
+        if clean:
+            break
+    coef, intercept = run.weights()
+    W = np.concatenate([coef, intercept[:, None]], axis=1) if pairs.bias else coef
+    return np.ascontiguousarray(W).reshape(-1), clean
+
+
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
     """Return the separator of a clean pass, or the pairs on which the perceptron erred last."""
-    learner = Perceptron(fit_intercept=pairs.bias, max_iter=_CYCLIC_PASSES, order="cyclic")
-    learner.fit(pairs.rows.source, pairs.codes)
-    if not learner.converged_:
-        learner.set_params(order="shuffle", max_iter=_PASSES if pairs.K == 2 else _JOINT_PASSES, random_state=0)
-        learner.fit(pairs.rows.source, pairs.codes)
-    W = np.concatenate([learner.coef_, learner.intercept_[:, None]], axis=1) if pairs.bias else learner.coef_
-    w = np.ascontiguousarray(W).reshape(-1)
-    if learner.converged_:
+    w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
+    if not clean:
+        w, clean = _trained(pairs, "shuffle", _PASSES if pairs.K == 2 else _JOINT_PASSES)
+    if clean:
         return w, np.empty(0, np.int64)
     leads = pairs.leads(w)
     chosen: list[Ints] = []
@@ -171,11 +180,11 @@ def _is_decisive(pairs: Pairs, which: Ints) -> bool:
     return pairs.bias or (len(sides) == 2 if pairs.K == 2 else False in sides)
 
 
-def _not_separable(pairs: Pairs, examples: Examples, blank: Proof, first: Face, deadline: float) -> Proof:
+def _not_separable(pairs: Pairs, blank: Proof, first: Face, deadline: float) -> Proof:
     witness = pairs.witness(first.pairs, first.weights)
 
     def signs_of(w: list[Fraction]) -> Any:
-        return examples.signs(pairs.direction(w), Fraction(0)).reshape(-1)
+        return exact_signs(pairs, w)
 
     decided = replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, first.pairs) else blank
     try:
@@ -205,7 +214,7 @@ def _climb_moved(moved: MovedPairs, face: Face, deadline: float, signs_of: Signs
 
 def _touching_or_not(pairs: Pairs, blank: Proof, witness: Witness, face: Face) -> Proof:
     """Without a bias the first witness may lie on one side: does the final face hold a pair of the other?"""
-    inside = np.flatnonzero(face.inside & is_pair(pairs))
+    inside = np.flatnonzero(face.inside & pairs.exist)
     if _is_decisive(pairs, face.pairs):
         return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
     for pair in inside:

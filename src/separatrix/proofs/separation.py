@@ -83,13 +83,6 @@ def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[
     return inside, rank
 
 
-def is_pair(pairs: Pairs) -> Any:
-    """Tell which numbers are pairs: for K classes a row has none against its own class."""
-    if pairs.K == 2:
-        return np.ones(pairs.rows.n, bool)
-    return (np.arange(pairs.K)[None, :] != pairs.codes[:, None]).reshape(-1)
-
-
 def reduced(pairs: Pairs, which: Ints) -> tuple[Whole, list[int]]:
     """Return the vectors as integers; for K classes without the first block, which is minus the sum of the others."""
     table, shifts = pairs.whole(which)
@@ -120,7 +113,7 @@ def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
 
 def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:
     """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
-    face, real, rng = first, is_pair(pairs), np.random.default_rng(0)
+    face, real, rng = first, pairs.exist, np.random.default_rng(0)
     while True:
         face.inside, rank = membership(pairs, face.pairs, rng)
         outside = np.flatnonzero(~face.inside & real)

@@ -1,0 +1,108 @@
+"""The exact sign of ⟨w,a⟩ for every pair, and whether a combination Σλa is exactly zero: what the search relies on.
+
+Scores are first computed in floating point. For a row of m numbers the error is at most (m+8)·u·‖x̃‖‖w‖ with u = 2⁻⁵³, in
+whatever order the products are added, and twice that with rounded inputs. A pair whose lead is not beyond this bound is
+computed again with integers. The checker has its own implementation of both, on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.rationals import Whole, whole_columns
+
+Signs = NDArray[np.int8]
+
+_UNIT = 2.0**-53
+_TINY = 1e-290
+"""More than underflow can take away."""
+_CHUNK_CELLS = 200_000
+
+
+def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
+    """Return the sign of ⟨w,a⟩ by the number of the pair; 0 at a row's own class."""
+    whole, _ = _cleared(w)
+    top = 1 << max(1, max(abs(number).bit_length() for number in whole))
+    floats = np.array([number / top for number in whole])
+    length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
+    with np.errstate(all="ignore"):
+        leads = pairs.leads(floats)
+        scores_per_lead = 1 if pairs.K == 2 else 2
+        error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
+        certain = np.abs(leads) > (error if pairs.K == 2 else np.repeat(error, pairs.K))
+    signs = np.where(leads > 0, 1, -1).astype(np.int8)
+    signs[~pairs.exist] = 0
+    doubtful = np.flatnonzero(~certain & pairs.exist)
+    if doubtful.size:
+        signs[doubtful] = _signs_of_whole_floats(pairs, doubtful, whole)
+    return signs
+
+
+def _cleared(numbers: Sequence[Fraction] | Floats) -> tuple[list[int], int]:
+    """Return the numbers multiplied by the least common denominator, and that denominator."""
+    fractions = [Fraction(number) for number in (numbers.tolist() if isinstance(numbers, np.ndarray) else numbers)]
+    scale = lcm(1, *{number.denominator for number in fractions})
+    return [number.numerator * (scale // number.denominator) for number in fractions], scale
+
+
+def _signs_of_whole_floats(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
+    """Return the signs of some pairs, in floating point where that is exact, else in integers.
+
+    Floating point is exact where all numbers are integers and ‖x̃‖‖w‖ < 2⁵⁰: by Cauchy and Schwarz no sum of some of the
+    products exceeds that, whatever the order.
+    """
+    rows = np.unique(pairs.row_of(which))
+    if max(abs(number) for number in w) < 1 << 52:
+        floats = np.array(w, dtype=np.float64)
+        length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max()))
+        if (pairs.norms[rows] * length < 2.0**50).all() and pairs.is_whole(rows):
+            return np.sign(pairs.leads_of(floats, which)).astype(np.int8)
+    return _signs_of_integers(pairs, which, w)
+
+
+def _signs_of_integers(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
+    """Return the signs of some pairs from integer products, a few rows at a time."""
+    W: Whole = np.array(w, object).reshape(pairs.blocks, pairs.m)
+    signs = np.empty(len(which), np.int8)
+    row_of, rival_of = pairs.row_of(which), pairs.rival_of(which)
+    step = max(1, _CHUNK_CELLS // pairs.m)
+    for begin in range(0, len(which), step):
+        part = slice(begin, begin + step)
+        rows, place = np.unique(row_of[part], return_inverse=True)
+        scores = _integer_scores(pairs, rows, W)[place]
+        if pairs.K == 2:
+            leads = scores[:, 0] * pairs.signs[row_of[part]].astype(np.int64).astype(object)
+        else:
+            every = np.arange(len(scores))
+            leads = scores[every, pairs.codes[row_of[part]]] - scores[every, rival_of[part]]
+        signs[part] = (leads > 0).astype(np.int8) - (leads < 0).astype(np.int8)
+    return signs
+
+
+def _integer_scores(pairs: Pairs, rows: Ints, W: Whole) -> Whole:
+    """Return the scores of some rows, each times the same power of two."""
+    taken = pairs.rows.source[rows]
+    columns = np.arange(pairs.rows.d)
+    if sp.issparse(taken):
+        columns = np.unique(taken.indices)
+        taken = taken[:, columns].toarray()
+    table, shifts = whole_columns(np.asarray(taken))
+    common = max(shifts, default=0)
+    raised = [1 << (common - shift) for shift in shifts]
+    scores: Whole = (table * np.array(raised, object)) @ W[:, columns].T
+    return scores + (W[:, pairs.rows.d] << common) if pairs.bias else scores
+
+
+def is_balanced(pairs: Pairs, which: Ints, weights: Sequence[Fraction]) -> bool:
+    """Tell whether Σλa is exactly zero."""
+    whole, _ = _cleared(weights)
+    table, _ = pairs.whole(which)
+    return not (np.array(whole, object) @ table).any()
