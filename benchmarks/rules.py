@@ -17,7 +17,7 @@ from benchmarks import datasets
 from benchmarks.timing import best
 from separatrix import AveragedPerceptron, Perceptron
 from separatrix.engine.rules import WITH_C
-from separatrix.learners import auto_c as choice
+from separatrix.learners import auto_c
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
 ORDERS = 20
@@ -143,7 +143,7 @@ def auto(page, repeats):
     page.say('## What C="auto" costs, and what it finds')
     page.say()
     page.say("Averaged, ten passes; the price is the fit time over that of one fit with the chosen C.")
-    page.say(f"{len(choice.POWERS)} C's are tried.")
+    page.say(f"{len(auto_c.POWERS)} C's are tried.")
     page.say("The best C is that of the grid with the highest test accuracy: an oracle's choice.")
     page.table("data", "rule", "price", "chosen C", "test accuracy", "best C", "its accuracy", "default C = 1")
     X, y = datasets.svmguide3()

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import browser as browsing
+from support.browser import chromium, served, watched
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("separatrix", deadline=None, derandomize=True)
@@ -29,18 +29,18 @@ def data_folder() -> Path:
 @pytest.fixture(scope="module")
 def lab_url():
     """The address of a lab."""
-    with browsing.served() as url:
+    with served() as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with browsing.chromium() as opened:
+    with chromium() as opened:
         yield opened
 
 
 @pytest.fixture
 def page(browser, lab_url):
     """A page of the lab, which must not have a fault."""
-    with browsing.watched(browser, lab_url) as opened:
+    with watched(browser, lab_url) as opened:
         yield opened

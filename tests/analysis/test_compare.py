@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from separatrix import Perceptron, compare
-from separatrix.analysis import comparing as trials_module
+from separatrix.analysis import comparing
 from separatrix.analysis.catalogue import MAP, NaiveBayes, Setting, View
 from separatrix.analysis.comparison import VIEWS, sparkline
 from separatrix.analysis.mixed_columns import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
@@ -203,10 +203,10 @@ def test_interrupts_are_not_swallowed(monkeypatch):
 
 def test_what_would_take_too_long_is_not_tried(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr(trials_module, "PAIRS", 1000)
+    monkeypatch.setattr(comparing, "PAIRS", 1000)
     assert compare(X, y, models="k-NN").rows[0].failure == "too slow: it compares 150 examples with 150"
     monkeypatch.undo()
-    monkeypatch.setattr(trials_module, "VOTES", 1000)
+    monkeypatch.setattr(comparing, "VOTES", 1000)
     found = compare(X, y, models="voted perceptron")
     assert found.rows[0].note == "not followed pass by pass: too many votes to count" and not found.curves
 

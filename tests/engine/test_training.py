@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels
 from separatrix.data.lectures import EXAMPLES
-from separatrix.engine import rows
-from separatrix.engine import run as training
+from separatrix.engine import rows, run
 from separatrix.engine.rows import Rows
 from separatrix.kernels.learning.rows import AHEAD, NEAR
 from support.public_estimators import LEARNERS
@@ -30,8 +29,8 @@ XOR = EXAMPLES["L4.xor"]
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 @pytest.mark.parametrize("lead", [0, 1, 4])
 def test_brent_finds_any_period_whatever_comes_before(period, lead):
-    finder = training.CycleFinder()
-    flat = training.Flat(1, 1, False)
+    finder = run.CycleFinder()
+    flat = run.Flat(1, 1, False)
     for number in range(200):
         flat.W[0] = number if number < lead else lead + (number - lead) % period
         if found := finder.period(flat):
@@ -90,7 +89,7 @@ def test_the_proof_is_about_what_is_presented_and_how(multi_class):
 
 
 def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
-    monkeypatch.setattr(training, "PASS_CAP", 60)
+    monkeypatch.setattr(run, "PASS_CAP", 60)
     model = Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit([[100, 1], [100, 0]], [1, -1])
     assert model.converged_
     assert model.n_iter_ > 60
@@ -98,20 +97,20 @@ def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
 
 @pytest.mark.parametrize("y", [[0, 1, 1, 0, 0], [0, 1, 1, 2, 0], [0, 0, 0, 1, 2]])
 def test_a_class_of_which_nothing_is_presented_does_not_disturb_the_search_for_a_proof(y, monkeypatch):
-    monkeypatch.setattr(training, "PASS_CAP", 40)
+    monkeypatch.setattr(run, "PASS_CAP", 40)
     data, weight = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0]]), [1, 1, 1, 0, 0]
     with pytest.warns(ConvergenceWarning, match=r"proven inseparable|nothing could be proven"):
         Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit(data, y, sample_weight=weight)
 
 
 def test_even_separable_data_are_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(training, "SEPARABLE_PASS_CAP", 100)
+    monkeypatch.setattr(run, "SEPARABLE_PASS_CAP", 100)
     with pytest.warns(ConvergenceWarning, match="proven separable, but 100 passes were not enough"):
         Perceptron(max_iter=None, random_state=0).fit([[1.0], [1 + 2**-40]], [0, 1])
 
 
 def test_where_nothing_is_proven_the_cap_ends_it(monkeypatch):
-    monkeypatch.setattr(training, "PASS_CAP", 50)
+    monkeypatch.setattr(run, "PASS_CAP", 50)
     monkeypatch.setattr(Perceptron, "_verdict", lambda *_: "undecided")
     with pytest.warns(ConvergenceWarning, match="50 passes did not separate the data, and nothing could be proven"):
         model = Perceptron(max_iter=None, random_state=0).fit(XOR.X, XOR.y)
@@ -233,7 +232,7 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
     model = estimator(max_iter=1, random_state=0, order=order).fit(X, Y2)
     before = model.coef_.copy()
     monkeypatch.setattr(rows, "BLOCK_ROWS", 1000)
-    calls, kernel = [], training.passes.present
+    calls, kernel = [], run.passes.present
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -241,7 +240,7 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
             os.kill(os.getpid(), signal.SIGINT)
         return kernel(*arguments)
 
-    monkeypatch.setattr(training.passes, "present", interrupted)
+    monkeypatch.setattr(run.passes, "present", interrupted)
     before_test = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -12,9 +12,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from separatrix import KernelPerceptron, Perceptron, VotedPerceptron, reference
-from separatrix.solvers import dual
-from separatrix.solvers import dual_votes as voters
-from separatrix.solvers import kernel_matrix as gram
+from separatrix.solvers import dual, dual_votes, kernel_matrix
 from support.integer_problems import FORMS, as_columns, integer_problems, recorded
 from support.kernel_runs import DIGITS, HOWS, of_degree, presented
 
@@ -45,8 +43,8 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(dual, "PART", 2)
     monkeypatch.setattr(dual, "COLUMNS", 3)
     monkeypatch.setattr(dual, "WORTHWHILE", 0)
-    monkeypatch.setattr(gram, "COLUMNS", 3)
-    monkeypatch.setattr(voters, "VALUES_BYTES", 64)
+    monkeypatch.setattr(kernel_matrix, "COLUMNS", 3)
+    monkeypatch.setattr(dual_votes, "VALUES_BYTES", 64)
 
 
 def run_of(G, y, K, order, tie="mistake", weight=None):

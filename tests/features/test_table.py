@@ -19,7 +19,7 @@ from separatrix import AveragedPerceptron, TableFeatures, TextFeatures
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import Origin
 from separatrix.data.reading import open_source
-from separatrix.features.columns import numbers as numerals
+from separatrix.features.columns.numbers import NumberColumn, row_keys
 from support.text_corpus import MIXED, same, same_state
 
 
@@ -180,10 +180,10 @@ def test_many_columns_of_numbers_have_fewer_bins():
 
 
 def test_the_sample_is_uniform_and_bounded():
-    column = numerals.NumberColumn("x", "bins", 10, True, sample=1000)
+    column = NumberColumn("x", "bins", 10, True, sample=1000)
     x = np.arange(1.0, 50_001.0)
     for begin in range(0, 50_000, 5000):
-        column.learn(x[begin : begin + 5000], numerals.row_keys(begin, 5000))
+        column.learn(x[begin : begin + 5000], row_keys(begin, 5000))
     assert len(column.sample.values) == 1000
     column.settle()
     assert np.all(np.abs(column.thresholds / 5000 - np.arange(1, 10)) < 0.5)

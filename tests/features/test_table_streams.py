@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 from separatrix import TableFeatures
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import Origin
-from separatrix.features.columns import arrow_columns as frames
+from separatrix.features.columns import arrow_columns
 from support.text_corpus import MIXED, same, same_state
 
 
@@ -48,8 +48,8 @@ def test_batches_leave_no_trace(data):
         "roles": {"many": "category", "text": "text"},
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "BLOCK_ROWS", data.draw(st.sampled_from([7, 16, 1000])))
-        patch.setattr(frames, "BLOCK_BYTES", data.draw(st.sampled_from([400, 1 << 20])))
+        patch.setattr(arrow_columns, "BLOCK_ROWS", data.draw(st.sampled_from([7, 16, 1000])))
+        patch.setattr(arrow_columns, "BLOCK_BYTES", data.draw(st.sampled_from([400, 1 << 20])))
         patch.setattr("separatrix.features.columns.schema.SAMPLE", 8)
         patch.setattr("separatrix.features.columns.schema.SAMPLES", 8)
         patch.setattr("separatrix.features.columns.schema.LAID_OUT", 64)

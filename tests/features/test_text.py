@@ -15,9 +15,9 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 from separatrix import TextFeatures
-from separatrix.features.words import arrow_text as strings
+from separatrix.features.words import arrow_text
 from separatrix.features.words.ngrams import PATTERNS
-from separatrix.kernels.text import counts as kernels
+from separatrix.kernels.text.counts import place
 from support.text_corpus import CORPUS, any_text, grams, plain, same
 
 LEADS = [0x41, 0xC3, 0xA9, 0xE0, 0xA0, 0xED, 0x9F, 0xA0, 0xF0, 0x90, 0x8F, 0xF4, 0xF5, 0xC1, 0x80, 0xFF, 0x20]
@@ -91,7 +91,7 @@ def test_hashed_counts_are_those_of_scikit_learn(texts, analyzer, pattern, ngram
 
 def test_the_lowest_hash_has_a_column_too():
     keys = np.empty(3, np.uint64)
-    kernels.place(np.array([2**31, 5, 2**32 - 5], np.uint32), np.array([0, 3]), 1000, True, keys)
+    place(np.array([2**31, 5, 2**32 - 5], np.uint32), np.array([0, 3]), 1000, True, keys)
     sign = 1 << 31
     assert keys.tolist() == [sign | 2**31 % 1000, 5, sign | 5]
 
@@ -270,7 +270,7 @@ def test_a_broken_arrow_array_is_refused():
 
 
 def test_a_text_too_long_is_named(monkeypatch):
-    monkeypatch.setattr(strings, "LONGEST", 10)
+    monkeypatch.setattr(arrow_text, "LONGEST", 10)
     with pytest.raises(ValueError, match="text 1 of X has 11 bytes; 10 are the most"):
         TextFeatures(idf=False).transform(["a" * 10, "b" * 11])
 

@@ -11,7 +11,6 @@ from sklearn.datasets import load_digits
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.engine.rules import RULES
-from separatrix.files import out_of_core as streaming
 from separatrix.files.blocks import Blocks, Labels, held_out_rows
 from separatrix.files.out_of_core import State, begin, go_on
 
@@ -125,7 +124,7 @@ def test_calibrated_on_held_out_examples():
 
 
 def test_a_ledger_that_grows_too_long_is_given_up(monkeypatch):
-    monkeypatch.setattr(streaming, "LEDGER_BYTES", 32 * 100)
+    monkeypatch.setattr("separatrix.files.out_of_core.LEDGER_BYTES", 32 * 100)
     learner = streamed(PassiveAggressive(random_state=0, max_iter=3), X, Y)
     whole = PassiveAggressive(random_state=0, max_iter=3, tol=None).fit(X, Y)
     assert np.array_equal(learner.coef_, whole.coef_) and learner.mistakes_per_pass_ == whole.mistakes_per_pass_

@@ -10,7 +10,7 @@ from sklearn.preprocessing import scale
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.engine.rules import RULES
-from separatrix.learners import auto_c as choice
+from separatrix.learners import auto_c
 from support.datasets import FORMS
 from support.public_estimators import LEARNERS
 
@@ -37,17 +37,17 @@ def test_machines_side_by_side_are_those_of_each_c(form, classes, rule, monkeypa
     X, y = load_digits(return_X_y=True)
     X, y = form(X[:200] / 16), y[:200] % classes
     grid = [0.01, 0.3, 5.0]
-    monkeypatch.setattr(choice, "grid_for", lambda *_: grid)
-    monkeypatch.setattr(choice, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(auto_c, "grid_for", lambda *_: grid)
+    monkeypatch.setattr(auto_c, "MOST_BYTES", 20_000)
     caught = {}
-    train = choice.Machines.train
+    train = auto_c.Machines.train
 
     def watched(self, *arguments):
         found = train(self, *arguments)
         caught.update(zip(self.Cs.tolist(), found, strict=True))
         return found
 
-    monkeypatch.setattr(choice.Machines, "train", watched)
+    monkeypatch.setattr(auto_c.Machines, "train", watched)
     auto = AveragedPerceptron(rule=rule, C="auto", random_state=0, max_iter=3)
     auto.fit(X, y, X_val=X, y_val=y)
     for C in grid:

@@ -16,7 +16,6 @@ from safetensors.numpy import save as write_tensors
 
 import separatrix
 from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, save
-from separatrix.modelfile import model as modelfile
 from separatrix.modelfile.model import ModelFileError
 from support.round_trip import SPAM, TEXTS, X, Y, parts, signed
 
@@ -37,7 +36,7 @@ def test_a_file_is_replaced_at_once_or_not_at_all(tmp_path, monkeypatch):
 
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(modelfile.os, name, interrupted)
+            patch.setattr(os, name, interrupted)
             save(small(n=2), path)
         assert path.read_bytes() == before and os.listdir(tmp_path) == ["m.sepx"]
     save(small(n=2), path)

@@ -11,7 +11,7 @@ from separatrix.features.words.ngrams import Analyzer
 
 SKLEARN_WORD = r"(?u)\b\w\w+\b"
 CASES = "ΣΣσςΑαAaİIıǅßẞK\u1e9e\u0301\u00ad'.:·ͺ\u1f80𐐀𐐨Ⴀ\u2160\u24b6ʰ_ 1²\u3000\u2028\x1c!🎉你\ufffd"
-any_text = st.one_of(st.text(), st.text(alphabet=CASES), st.text(alphabet=st.characters(min_codepoint=0x300)))
+any_text = st.one_of(st.text(), st.text(alphabet=CASES), st.text(alphabet=st.characters(codec="utf-8", min_codepoint=0x300)))
 CORPUS = [
     "Free entry in 2 a wkly comp to win FA Cup final tkts!!",
     "U dun say so early hor... U c already then say...",

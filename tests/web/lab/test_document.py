@@ -14,7 +14,6 @@ from separatrix import AveragedPerceptron, KernelPerceptron, MaxMarginClassifier
 from separatrix.cli import app
 from separatrix.data.errors import DataError
 from separatrix.data.lectures import EXAMPLES
-from separatrix.web.lab import document as lab_document
 from separatrix.web.lab.document import document
 from separatrix.web.lab.page import embedded, inlined, page
 from separatrix.web.lab.points import random_set
@@ -100,25 +99,25 @@ def test_a_kernel_has_no_weights_and_the_same_mistakes(capsys):
 def test_a_long_run_is_cut_and_says_so(monkeypatch):
     noisy = {"data": "random", "n": 50, "noise": 0.3, "passes": 20}
     whole = made(noisy)
-    monkeypatch.setattr(lab_document, "MOST_NUMBERS", 150)
+    monkeypatch.setattr("separatrix.web.lab.document.MOST_NUMBERS", 150)
     short = made(noisy)
     assert whole["complete"] and not short["complete"]
     assert short["n_steps"] == whole["n_steps"] == 1000
     assert len(short["w"]) - 1 == len(short["mistakes"]["step"]) == 150 // 3
     assert short["steps"] == whole["steps"][: whole["mistakes"]["step"][50] - 1]
-    monkeypatch.setattr(lab_document, "MOST_NUMBERS", 99)
+    monkeypatch.setattr("separatrix.web.lab.document.MOST_NUMBERS", 99)
     with pytest.raises(DataError, match="50 random points is too large for a page: 50 examples of 2 features"):
         made(noisy)
 
 
 def test_a_run_of_many_passes_is_cut_at_its_steps(monkeypatch):
     recipe = {"data": "points", "points": [(1, 1, "a"), (1.01, 1, "b")], "passes": 0, "learner": "averaged"}
-    monkeypatch.setattr(lab_document, "MOST_STEPS", 31)
+    monkeypatch.setattr("separatrix.web.lab.document.MOST_STEPS", 31)
     found = made(recipe)
     assert len(found["steps"]) == 31 and not found["complete"] and found["n_steps"] > 500
     assert found["mistakes"]["step"][-1] <= 31 and len(found["w"]) == len(found["mistakes"]["step"]) + 1
     assert found["pass_starts"] == list(range(0, 31, 2))
-    monkeypatch.setattr(lab_document, "MOST_KERNEL_MISTAKES", 3)
+    monkeypatch.setattr("separatrix.web.lab.document.MOST_KERNEL_MISTAKES", 3)
     kernel = made({"data": "random", "n": 60, "noise": 0.3, "passes": 2, "learner": "kernel"})
     assert len(kernel["mistakes"]["step"]) == 3 and not kernel["complete"]
 

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from separatrix.cli import app
-from separatrix.web.lab import app as lab_module
-from separatrix.web.lab.app import BODY_LIMIT, lab
+from separatrix.web.lab.app import BODY_LIMIT, _show, lab
 from separatrix.web.lab.page import STATIC
 from separatrix.web.listening import listen
 
@@ -89,8 +88,8 @@ def test_a_port_in_use_is_one_line():
 
 def test_a_missing_browser_is_one_line(monkeypatch):
     said = []
-    monkeypatch.setattr(lab_module.webbrowser, "open", lambda url: False)
-    lab_module._show("http://127.0.0.1:1", said.append)
+    monkeypatch.setattr("webbrowser.open", lambda url: False)
+    _show("http://127.0.0.1:1", said.append)
     assert said == ["No browser was found here: open http://127.0.0.1:1 in one."]
 
 

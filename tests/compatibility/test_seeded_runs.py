@@ -1,0 +1,39 @@
+"""Seeded runs give what they gave at commit ce82805, bit for bit (seeded_runs.json)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from compatibility import seeded_runs
+
+RECORDED = json.loads(Path(__file__).with_name("seeded_runs.json").read_text(encoding="utf-8"))
+CHANGED: dict[str, str] = {}
+"""Runs whose meaning has changed on purpose since, each with the reason."""
+
+
+@pytest.mark.parametrize("group", ["quick", pytest.param("all", marks=pytest.mark.slow)])
+def test_seeded_runs_give_what_they_gave(group):
+    found = seeded_runs.digests(group)
+    unknown = sorted(found.keys() - RECORDED.keys())
+    assert not unknown, f"these runs were not recorded: {unknown}"
+    differing = {name for name, digest in found.items() if digest != RECORDED[name]}
+    wrong = sorted(differing - CHANGED.keys())
+    told = "\n".join(f"  {name}: {_which(RECORDED[name], found[name])}" for name in wrong)
+    assert not wrong, f"{len(wrong)} of {len(found)} runs give something else:\n{told}"
+    same = sorted((CHANGED.keys() & found.keys()) - differing)
+    assert not same, f"these runs are said to have changed, and give what they gave: {same}"
+
+
+def _which(before: str, now: str) -> str:
+    """Say which part of a digest differs."""
+    parts = list(zip(before.split("/"), now.split("/"), strict=False))
+    if len(parts) == 1:
+        return "differs"
+    return " and ".join(name for name, (a, b) in zip(("what was learned", "the file"), parts, strict=False) if a != b)
+
+
+def test_all_that_was_recorded_is_still_made():
+    names = {case.name for case in seeded_runs.cases("all")}
+    assert names == RECORDED.keys()
+    assert CHANGED.keys() <= names
