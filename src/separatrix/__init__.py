@@ -1,6 +1,5 @@
 """separatrix: error-driven linear classification. Learn a boundary from mistakes, and keep the mistakes."""
 
-import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +94,7 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: importing the package itself costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'separatrix' has no attribute {name!r}")
-    collecting = gc.isenabled()
-    gc.disable()  # a tenth of a second of the imports below would go into looking for garbage that is not there
-    try:
-        return getattr(import_module(f"separatrix.{_HOMES[name]}"), name)
-    finally:
-        if collecting:
-            gc.enable()
+    return getattr(import_module(f"separatrix.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

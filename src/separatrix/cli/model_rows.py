@@ -1,0 +1,141 @@
+"""A model and the rows it is applied to: what `predict`, `evaluate`, `explain`, `certify` and `check` share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.data.batches import TableBatch
+from separatrix.data.errors import DataError
+from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
+from separatrix.data.reading import Source, open_source
+from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.learners.calibration import probabilities
+from separatrix.modelfile.model import Model, load
+
+MOST_NAMES = 10_000
+"""The most features that a certificate names."""
+KINDS = {"rows": "numbered features", "columns": "a table of columns"}
+
+
+class ModelRows:
+    """A model of a file, and the rows of a source in its features.
+
+    With `need_labels` the source must have the label column, by default the one that the model was trained on.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        data: str,
+        form: str | None,
+        header: bool | None,
+        on_error: str = "raise",
+        label: str | None = None,
+        need_labels: bool = False,
+    ) -> None:
+        self.model: Model = load(path)
+        self.estimator: Any = self.model.estimator
+        self.classes: Array = self.estimator.classes_
+        self.calibrated = hasattr(self.estimator, "slope_")
+        label = label or self.model.facts.get("label")
+        source = open_source(
+            data,
+            format=form,
+            header="auto" if header is None else header,
+            on_error=on_error,
+            label=label if need_labels and self.model.features is not None else None,
+            columns=getattr(self.model.features, "feature_names_in_", ()),
+        )
+        kind = "rows" if self.model.features is None else "columns"
+        if source.kind != kind:
+            raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
+        self.source: Source = source
+        self.label: str | None = source.label if need_labels else label
+        self.labelled = source.schema is None or self.label in source.schema.names
+        if source.schema is not None and not hasattr(self.model.features, "describe"):
+            columns = [name for name in source.schema.names if name != self.label]
+            if len(columns) != 1:
+                raise DataError(
+                    f"{source.name} has the columns {', '.join(columns)}, but {path} reads a single text column: give it a "
+                    "file with that column alone (with --header if its first line is a title); to evaluate, name the "
+                    "label column with --label"
+                )
+
+    def batches(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield (X, labels or None, the batch as read) for each batch of rows."""
+        for batch in self.source:
+            if self.model.features is None:
+                yield self._widened(batch.X), batch.y, batch
+            else:
+                y = batch.table[self.label] if self.labelled else None
+                yield self.model.features.transform(self.features_of(batch)), y, batch
+
+    def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
+        """Yield (X, labels) for each batch; raise where there is no label, or one is missing."""
+        if not self.labelled:
+            trained_on = self.model.facts.get("label")
+            raise DataError(f"{self.source.name} has no label column {trained_on!r}; name the label column with --label")
+        for X, y, batch in self.batches():
+            if y is None:
+                raise DataError(f"{self.source.name} has no labels")
+            if getattr(y, "null_count", 0):
+                raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
+            yield X, y
+
+    def features_of(self, batch: TableBatch) -> Any:
+        """Return the columns of a batch without the label."""
+        return batch.table.drop_columns([self.label]) if self.labelled else batch.table
+
+    def _widened(self, X: Any) -> Any:
+        """Return X as wide as the model: features that the model does not know have no weight."""
+        d = self.estimator.n_features_in_
+        if X.shape[1] == d:
+            return X
+        if not sp.issparse(X):
+            raise DataError(f"{self.source.name} has {X.shape[1]} features, but the model was trained on {d}")
+        return X[:, :d] if X.shape[1] > d else sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], d))
+
+    def scores(self, X: Any) -> Floats:
+        """Return the scores: one column per output."""
+        scores: Floats = np.asarray(self.estimator._scores(Rows(sp.csr_matrix(X) if sp.issparse(X) else X)))
+        return scores
+
+    def predicted_codes(self, scores: Floats) -> Any:
+        """Return the number of the predicted class for each row of scores."""
+        return self.estimator._decide(scores, len(self.classes))
+
+    def predicted(self, scores: Floats) -> Array:
+        """Return the predicted label for each row of scores."""
+        labels: Array = self.classes[self.predicted_codes(scores)]
+        return labels
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Return the probability of each class for each row of scores of a calibrated model."""
+        return probabilities(scores, self.estimator.slope_, self.predicted_codes(scores))
+
+
+def read_examples(data: str, label: str | None, positive: str | None, drop: list[str], model: Path | None) -> Examples:
+    """Return the examples to certify: the numbers of a source, or the features that a model makes of its columns."""
+    if model is None:
+        try:
+            return read_source(data, label, positive, drop=drop)
+        except NotANumberError as error:
+            remedy = (
+                "leave the column out with --drop, or use --model FILE, trained on these columns, to make features of them"
+            )
+            raise DataError(f"{error}; {remedy}") from None
+    if drop:
+        raise DataError("--drop cannot be combined with --model")
+    rows = ModelRows(model, data, None, None, label=label, need_labels=True)
+    parts, labels = zip(*rows.labelled_batches(), strict=True)
+    X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    has_names = rows.model.features is not None and X.shape[1] <= MOST_NAMES
+    names = tuple(rows.model.features.get_feature_names_out().tolist()) if has_names else None
+    y = np.array([label for batch in labels for label in batch.tolist()])
+    examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names)
+    return examples if positive is None else against_the_rest(examples, positive)

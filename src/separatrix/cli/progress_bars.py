@@ -1,0 +1,89 @@
+"""Progress bars on standard error, where that is a terminal; nothing is left of them at the end."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any, Self
+
+from separatrix.files.out_of_core import State
+
+
+class ProgressBar:
+    """A bar of Rich with these columns: the name of a column class, or a format. Where nobody sees it, there is none."""
+
+    def __init__(self, quiet: bool, *columns: str) -> None:
+        self._bar: Any = None
+        self._tasks: dict[str, Any] = {}
+        if quiet or not sys.stderr.isatty():
+            return
+        from rich import progress
+        from rich.console import Console
+
+        parts = [
+            getattr(progress, column)() if hasattr(progress, column) else progress.TextColumn(column) for column in columns
+        ]
+        self._bar = progress.Progress(*parts, console=Console(stderr=True), transient=True)
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+class TrainingProgress(ProgressBar):
+    """Rows read and rows trained on: rows a second, mistakes, progressive error, held-out accuracy, time left."""
+
+    def __init__(self, quiet: bool) -> None:
+        columns = ("{task.description}", "BarColumn", "{task.completed:,} rows", "{task.fields[figures]}")
+        super().__init__(quiet, *columns, "TimeElapsedColumn", "TimeRemainingColumn")
+
+    def rows_read(self, activity: str, rows: int) -> None:
+        """Count rows that were read."""
+        if self._bar is None:
+            return
+        if activity not in self._tasks:
+            self._tasks[activity] = self._bar.add_task(activity, total=None, figures="")
+        self._bar.advance(self._tasks[activity], rows)
+
+    def begin_training(self, passes: int, rows: int) -> None:
+        """Begin to count the rows of the passes."""
+        if self._bar is not None:
+            self._tasks["training"] = self._bar.add_task("training", total=passes * rows, figures="")
+
+    def rows_trained(self, state: State, rows: int, n: int) -> None:
+        """Count rows that were trained on, of the n rows of a pass."""
+        if self._bar is None:
+            return
+        task = self._tasks["training"]
+        speed = self._bar.tasks[self._bar.task_ids.index(task)].speed
+        figures = f"pass {state.number + 1}, {state.per_pass[-1]:,} mistakes"
+        if state.number:
+            figures += f", progressive error {state.errors / max(1, n):.4f}"
+        if state.scores:
+            figures += f", held-out accuracy {state.scores[-1]:.4f}"
+        if speed:
+            figures += f", {speed:,.0f} rows/s"
+        self._bar.update(task, advance=rows, figures=figures)
+
+
+class ShardProgress(ProgressBar):
+    """Shards done, of all."""
+
+    def __init__(self, quiet: bool) -> None:
+        super().__init__(quiet, "{task.description}", "BarColumn", "MofNCompleteColumn", "shards", "TimeElapsedColumn")
+        self._activity = ""
+        self._task = None if self._bar is None else self._bar.add_task("", total=None)
+
+    def shards_done(self, activity: str, done: int, total: int) -> None:
+        """Show how many shards are done with an activity."""
+        if self._bar is None:
+            return
+        if activity != self._activity:
+            self._activity = activity
+            self._bar.reset(self._task, total=total, description=activity)
+        self._bar.update(self._task, completed=done)

@@ -1,0 +1,112 @@
+"""`separatrix train` and `separatrix predict` with `--engine`: one shard per file, on whatever engine runs the work."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from separatrix import __version__
+from separatrix.cli.model_rows import ModelRows
+from separatrix.cli.predictions import ENDINGS, write_predictions
+from separatrix.cli.progress_bars import ShardProgress
+from separatrix.cli.summary import learner_figures
+from separatrix.cli.verbs.train import TrainOptions
+from separatrix.cluster.engines import engine_of
+from separatrix.cluster.fitting import bounds, fit
+from separatrix.cluster.shards import Shard
+from separatrix.cluster.work import Total
+from separatrix.data.errors import DataError
+from separatrix.features.table import TableFeatures
+from separatrix.features.text import TextFeatures
+from separatrix.modelfile.model import replacing, save
+
+
+def train_on_shards(options: TrainOptions, learner: Any) -> dict[str, Any]:
+    """Train on shards, write the model, and return the summary."""
+    if options.learner not in ("averaged", "last"):
+        raise DataError(f"--engine supports the learners averaged and last, not {options.learner}")
+    features = TableFeatures(
+        roles=options.roles(), numbers=options.numbers or "bins", text=TextFeatures(n_features=1 << options.bits)
+    )
+    reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error}
+    reading["header"] = "auto" if options.header is None else options.header
+    began = time.perf_counter()
+    with ShardProgress(options.quiet or options.as_json) as progress:
+        model = fit(
+            *(learner, options.data),
+            engine=options.engine,
+            label=options.label,
+            features=features,
+            held_out=options.validate,
+            holdout=options.holdout,
+            mix=options.mix,
+            checkpoint=options.checkpoint,
+            reading=reading,
+            working=progress.shards_done,
+        )
+    model.facts |= {"settings": options.settings(), "version": __version__}
+    facts = model.facts
+    theorem = bounds(model)
+    summary: dict[str, Any] = {
+        "facts": facts,
+        "data": options.data,
+        **{name: facts[name] for name in ("rows", "held_out", "features", "classes", "skipped", "shards", "mix")},
+        "problems": facts.pop("problems"),
+        "columns": [] if model.features is None else model.features.describe().splitlines(),
+        **learner_figures(learner, facts["rows"]),
+        "mistakes_by_shard": learner.shard_mistakes_.tolist(),
+        "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,
+        "engine": options.engine,
+    }
+    if options.output is not None:
+        save(model, options.output)
+        summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
+    summary["seconds"] = summary["seconds_training"] = round(time.perf_counter() - began, 3)
+    return summary
+
+
+@dataclass
+class PredictShard:
+    """Predicts a file on a worker, into a file of the same name in the output folder."""
+
+    model: Path
+    output: Path
+    scores: bool
+    form: str | None
+    header: bool | None
+    on_error: str
+
+    def __call__(self, shard: Shard) -> Total:
+        """Return how many predictions were written, and how many lines were skipped."""
+        rows = ModelRows(self.model, shard.chunk, self.form, self.header, self.on_error)
+        with replacing(self.output / f"{stem(shard.chunk)}.csv") as temporary, open(temporary, "wb") as file:
+            n = write_predictions(rows, file, "csv", self.scores)
+        return Total(np.array([n, rows.source.skipped], np.float64))
+
+
+def predict_on_shards(engine: str, work: PredictShard, data: str) -> tuple[int, int]:
+    """Have the workers predict each file into a folder that they share with us; return how many rows, how many skipped."""
+    if work.output.suffix in ENDINGS:
+        raise DataError("--engine writes one file per shard: name a folder with -o")
+    work.output.mkdir(parents=True, exist_ok=True)
+    workers = engine_of(engine)
+    try:
+        numbers = workers.take(data)
+        stems = [stem(workers.names[number]) for number in numbers]
+        if len(set(stems)) < len(stems):
+            raise DataError(f"two files have the name {max(stems, key=stems.count)}, and so would their predictions")
+        with ShardProgress(False) as progress:
+            done = workers.reduce(work, numbers, lambda done: progress.shards_done("predicting", done, len(numbers)))
+    finally:
+        workers.close()
+    n, skipped = done.values
+    return int(n), int(skipped)
+
+
+def stem(path: str) -> str:
+    """Return the name of a file without its folder and endings."""
+    return Path(path).name.partition(".")[0]

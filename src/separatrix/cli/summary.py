@@ -1,0 +1,123 @@
+"""The summary that `separatrix train` prints, and stores in part in the model file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from separatrix import __version__
+from separatrix.data.reading import Source
+from separatrix.engine.rules import RULES
+from separatrix.files.ingest import Gathered
+
+
+def summarise(
+    source: Source,
+    gathered: Gathered,
+    learner: Any,
+    *,
+    data_hash: str,
+    settings: dict[str, Any],
+    seconds_reading: float,
+    seconds_training: float,
+) -> dict[str, Any]:
+    """Return the figures of a training; the model file stores those below "facts"."""
+    blocks, held_out = gathered.blocks, gathered.held_out
+    counts = dict(zip(map(str, gathered.classes.tolist()), blocks.class_counts().tolist(), strict=True))
+    facts = {
+        "data": data_hash,
+        "format": source.format,
+        "rows": blocks.n,
+        "features": blocks.d,
+        "classes": counts,
+        "skipped": source.skipped,
+        "settings": settings,
+        "label": source.label,
+        "version": __version__,
+    }
+    summary: dict[str, Any] = {
+        "facts": facts,
+        "data": source.name,
+        "rows": blocks.n,
+        "held_out": 0 if held_out is None else held_out.n,
+        "features": blocks.d,
+        "classes": counts,
+        "skipped": source.skipped,
+        "problems": source.problems[:3],
+        "spilled_bytes": blocks.spilled,
+        "columns": [] if gathered.features is None else gathered.features.describe().splitlines(),
+        **learner_figures(learner, blocks.n),
+        "seconds_reading": round(seconds_reading, 3),
+        "seconds_training": round(seconds_training, 3),
+    }
+    if hasattr(learner, "C_"):
+        summary["C"] = learner.C_
+    return summary
+
+
+def learner_figures(learner: Any, n: int) -> dict[str, Any]:
+    """Return what a learner trained on n rows says of its training."""
+    figures: dict[str, Any] = {
+        "learner": describe(learner),
+        "passes": learner.n_iter_,
+        "converged": bool(learner.converged_),
+        "mistakes_per_pass": list(map(int, learner.mistakes_per_pass_)),
+    }
+    if hasattr(learner, "progressive_errors_"):
+        figures["progressive_error"] = learner.progressive_errors_ / max(1, n)
+    if hasattr(learner, "validation_scores_"):
+        accuracies = learner.validation_scores_
+        figures["held_out_accuracies"] = accuracies
+        figures["held_out_accuracy"] = max(accuracies) if learner.early_stopping else accuracies[-1]
+    return figures
+
+
+def describe(learner: Any) -> str:
+    """Return the learner with its main settings in one line."""
+    rule = RULES[learner.rule]
+    settings = {"rule": learner.rule}
+    if rule.has_C:
+        settings["C"] = getattr(learner, "C_", learner.C)
+    if rule.asks == "margin":
+        settings["margin"] = learner.margin
+    settings |= {"order": learner.order, "passes": learner.max_iter}
+    if getattr(learner, "average_from", 1) > 1:
+        settings["average_from"] = learner.average_from
+    settings |= {"bias": learner.fit_intercept, "seed": learner.random_state}
+    return f"{type(learner).__name__}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """Print the figures for a person."""
+    classes = summary["classes"]
+    counts = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (" …" if len(classes) > 6 else "")
+    shards = f"{summary['shards']:,} shard{'s' * (summary['shards'] != 1)}, " if "shards" in summary else ""
+    name = typer.style(summary["data"], bold=True)
+    typer.echo(f"{name}: {shards}{summary['rows']:,} rows, {len(classes)} classes ({counts})")
+    if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
+        label = summary["facts"].get("label")
+        ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"
+        typer.echo(f"  most classes occur once: {ask}")
+    if summary["skipped"]:
+        typer.echo(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}")
+    for line in summary["columns"]:
+        typer.echo(f"  {line}")
+    typer.echo(f"  {summary['features']:,} features; {summary['learner']}")
+    passes = f"{summary['passes']} passes" + (", converged" if summary["converged"] else "")
+    reading = f"read in {summary['seconds_reading']:.2f} s, " if "seconds_reading" in summary else "read and "
+    typer.echo(f"  {reading}trained in {summary['seconds_training']:.2f} s: {passes}")
+    if "mistakes_by_shard" in summary:
+        typer.echo(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
+        if summary["bound"]:
+            typer.echo(f"  {summary['bound']}")
+    if "progressive_error" in summary:
+        error = f"{summary['progressive_error']:.4f}"
+        typer.echo(f"  progressive error {error} (first pass, each example before it was learned)")
+    if "held_out_accuracy" in summary:
+        accuracy = typer.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
+        typer.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")
+    if "model" in summary:
+        typer.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
+    else:
+        typer.echo("  not written: name a file with -o")

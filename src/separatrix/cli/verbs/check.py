@@ -1,0 +1,36 @@
+"""Check a certificate against the data, exactly.
+
+Exit status: 0 it holds, 1 it does not, 2 bad input.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive
+
+
+def check(
+    certificate: Annotated[Path, typer.Argument(help="A certificate written by `separatrix certify -o`.")],
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    model: FeatureModel = None,
+) -> int:
+    """Print whether the certificate holds."""
+    from separatrix.cli.model_rows import read_examples
+    from separatrix.proofs.certificate import Certificate
+
+    with errors_reported("check", certificate):
+        claim = Certificate.from_json(certificate)
+        examples = read_examples(data, label, positive, drop or [], model)
+        fault = claim.fault(examples.X, examples.y)
+    if fault is not None:
+        typer.echo(f"NOT VALID for {examples.name}: {fault}")
+        return 1
+    separation = claim.separation or "not claimed"
+    typer.echo(f"VALID: the {claim.proof.n} examples of {examples.name} are {claim.verdict}; separation: {separation}")
+    return 0

@@ -1,0 +1,50 @@
+"""Cross-validate the classifiers of the lectures on your data: accuracy, time, size, and the view each takes."""
+
+from typing import Annotated
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import Categorical, Data, Drop, Json, Label, Positive
+
+
+def compare(
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    models: Annotated[
+        str | None, typer.Option(help="Names of the models, separated by commas; by default all of them.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for the folds and the models.")] = 0,
+    as_json: Json = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+) -> int:
+    """Print the comparison as a table, as Markdown, or as JSON with the learning curves."""
+    from rich.console import Console
+
+    from separatrix.analysis import comparing
+    from separatrix.data.in_memory import read_source
+
+    with errors_reported("compare", data):
+        examples = read_source(data, label, positive, mixed=True, drop=drop or [])
+        comparison = comparing.compare(
+            examples.X,
+            examples.y,
+            feature_names=examples.feature_names,
+            models=models,
+            folds=folds,
+            categorical=categorical or [],
+            random_state=seed,
+            verbose=1,
+        )
+    comparison.name = examples.name
+    if as_json:
+        typer.echo(comparison.to_json().rstrip("\n"))
+    elif markdown:
+        typer.echo(comparison.to_markdown().rstrip("\n"))
+    else:
+        Console().print(comparison)
+    return 0

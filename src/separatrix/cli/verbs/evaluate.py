@@ -1,0 +1,30 @@
+"""Evaluate a model on labelled data: accuracy, precision, recall and F1 by class, confusions, log loss if calibrated."""
+
+import json
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import Data, Format, Header, Json, Label, ModelFile, OnError
+
+
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    label: Label = None,
+    form: Format = None,
+    header: Header = None,
+    on_error: OnError = "raise",
+    as_json: Json = False,
+) -> int:
+    """Print the figures."""
+    from separatrix.cli.evaluation import evaluate_rows, print_evaluation
+    from separatrix.cli.model_rows import ModelRows
+
+    with errors_reported("evaluate", data):
+        evaluation = evaluate_rows(ModelRows(model, data, form, header, on_error, label, need_labels=True))
+    if as_json:
+        typer.echo(json.dumps(evaluation, ensure_ascii=False))
+    else:
+        print_evaluation(evaluation)
+    return 0

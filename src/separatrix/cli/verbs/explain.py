@@ -1,0 +1,47 @@
+"""Show the score of a row as the sum of its terms, and the training mistakes that contributed most."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import Data, Format, Header, Json, ModelFile
+from separatrix.data.errors import DataError
+
+
+def explain(
+    model: ModelFile,
+    data: Data,
+    row: Annotated[int, typer.Option(min=1, help="Number of the row, from 1.")] = 1,
+    top: Annotated[int, typer.Option(min=1, help="How many terms and mistakes to show.")] = 10,
+    form: Format = None,
+    header: Header = None,
+    as_json: Json = False,
+) -> int:
+    """Print the explanation of one row."""
+    from separatrix.analysis import explaining
+    from separatrix.cli.model_rows import ModelRows
+
+    with errors_reported("explain", data):
+        rows = ModelRows(model, data, form, header)
+        first = 1  # the number of the batch's first row
+        for X, y, batch in rows.batches():
+            if row < first + len(batch):
+                i = row - first
+                x = X[i : i + 1] if rows.model.features is None else rows.features_of(batch[i : i + 1])
+                explanation = explaining.explain(rows.model, x, n=top)
+                place = batch.origin.place(i)
+                label: Any = None if y is None else y[i]
+                break
+            first += len(batch)
+        else:
+            raise DataError(f"{rows.source.name} has {first - 1:,} rows; there is no row {row:,}")
+    label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
+    if as_json:
+        document = {"place": place, "label": label} | explanation.to_dict()
+        typer.echo(json.dumps(document, ensure_ascii=False, default=str))
+    else:
+        typer.echo(place + ("" if label is None else f", labelled {label}"))
+        typer.echo(explanation.text(top))
+    return 0

@@ -1,0 +1,48 @@
+"""Write a model for another program: a scikit-learn estimator, ONNX, or a SQL expression over the columns."""
+
+import pickle
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import ModelFile, Output
+from separatrix.data.errors import DataError
+
+TARGETS = ("sklearn", "onnx", "sql")
+
+
+def export(
+    model: ModelFile,
+    to: Annotated[str, typer.Option("--to", help="Target: sklearn, onnx or sql.")],
+    output: Output = None,
+) -> int:
+    """Write the model in the form of the target; SQL is printed where no file is named."""
+    from separatrix.exporting import sql_features, to_onnx, to_sklearn, to_sql
+    from separatrix.modelfile.model import load, replacing
+
+    with errors_reported("export", model):
+        if to not in TARGETS:
+            raise DataError(f"--to {to} is not one of {', '.join(TARGETS)}")
+        if output is None and to != "sql":
+            raise DataError(f"--to {to} writes a file: name it with -o")
+        loaded = load(model)
+        estimator, features = loaded.estimator, loaded.features
+        if to == "sql":
+            text = to_sql(estimator, expressions=None if features is None else sql_features(features))
+            if output is None:
+                typer.echo(text)
+                return 0
+        assert output is not None
+        with replacing(output) as name:
+            if to == "sql":
+                Path(name).write_text(text + "\n", encoding="utf-8")
+            elif to == "onnx":
+                to_onnx(estimator, name)
+            else:
+                Path(name).write_bytes(pickle.dumps(to_sklearn(estimator)))
+    typer.echo(f"written to {output}", err=True)
+    if features is not None and to != "sql":
+        typer.echo(f"its input is the {estimator.n_features_in_:,} features that the model makes of a row", err=True)
+    return 0

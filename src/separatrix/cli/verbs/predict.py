@@ -1,0 +1,56 @@
+"""Predict the label of every row of a file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import Data, Engine, Format, Header, ModelFile, OnError
+from separatrix.data.errors import DataError
+
+
+def predict(
+    model: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="A .csv, .jsonl or .parquet file (with --engine a folder); by default CSV to standard output.",
+        ),
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Write the score of each class, too.")] = False,
+    engine: Engine = None,
+    form: Format = None,
+    header: Header = None,
+    on_error: OnError = "raise",
+) -> int:
+    """Write the predictions to a file or to standard output."""
+    from separatrix.cli.model_rows import ModelRows
+    from separatrix.cli.predictions import ENDINGS, write_predictions
+    from separatrix.modelfile.model import replacing
+
+    with errors_reported("predict", data):
+        if engine is not None:
+            from separatrix.cli.sharded import PredictShard, predict_on_shards
+
+            if output is None:
+                raise DataError("--engine writes one file per shard: name a folder with -o")
+            work = PredictShard(model.absolute(), output.absolute(), scores, form, header, on_error)
+            n, skipped = predict_on_shards(engine, work, data)
+        else:
+            written_as = "csv" if output is None else ENDINGS.get(output.suffix.lower())
+            if written_as is None:
+                raise DataError(f"{output}: the file's name must end in {', '.join(ENDINGS)}")
+            rows = ModelRows(model, data, form, header, on_error)
+            if output is None:
+                write_predictions(rows, sys.stdout.buffer, written_as, scores)
+                return 0
+            with replacing(output) as name, open(name, "wb") as file:
+                n, skipped = write_predictions(rows, file, written_as, scores), rows.source.skipped
+    note = f", {skipped:,} lines skipped" if skipped else ""
+    typer.echo(f"{n:,} predictions written to {output}{note}", err=True)
+    return 0

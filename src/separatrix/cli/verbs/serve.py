@@ -1,0 +1,196 @@
+"""Serve a model over HTTP that learns from corrections, and loses none that it has acknowledged.
+
+Try:
+
+  separatrix serve spam/ --text
+
+  curl -d '{"text": "free entry: call now", "label": "spam"}' http://127.0.0.1:8017/learn
+"""
+
+import logging
+import os
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from separatrix.cli.errors import errors_reported, fail
+from separatrix.cli.options import options_from
+from separatrix.data.errors import DataError
+from separatrix.engine.rules import RULES, in_words
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NEW_MODEL = ("learner", "rule", "C", "text", "bits")
+"""The options of a model that starts from nothing."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """The options of `separatrix serve`."""
+
+    state: Annotated[Path, typer.Argument(help="Folder that stores what is learned; created if it does not exist.")]
+    model: Annotated[Path | None, typer.Option(help="Start with this model, written by `separatrix train -o`.")] = None
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8017
+    host: Annotated[str, typer.Option(help="Address to listen on; any but the loopback address needs tokens.")] = "127.0.0.1"
+    allow_host: Annotated[list[str] | None, typer.Option(help="Host name that requests may address; repeatable.")] = None
+    text: Annotated[bool, typer.Option("--text", help="New model: the examples are texts.")] = False
+    bits: Annotated[int, typer.Option(min=8, max=24, help="New model: hash text to 2^bits features.")] = 18
+    learner: Annotated[str, typer.Option(help="New model: which weights predict, averaged or last.")] = "averaged"
+    rule: Annotated[
+        str,
+        typer.Option(
+            help=f"New model: update rule, {in_words(name for name, rule in RULES.items() if rule.spread != 'full')}."
+        ),
+    ] = "perceptron"
+    C: Annotated[float, typer.Option("-C", "--C", help="New model: aggressiveness of the rules that have a C.")] = 1.0
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Store all examples, not only the mistakes, so that an undo is exact.")
+    ] = False
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="Do not serve: write the model as of a past time, or after so many examples, to --output."),
+    ] = None
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="File that --as-of writes the model to.")] = None
+    read_token: Annotated[
+        str, typer.Option(envvar="SEPARATRIX_READ_TOKEN", help="Token for predictions and figures.", show_default=False)
+    ] = ""
+    learn_token: Annotated[
+        str, typer.Option(envvar="SEPARATRIX_LEARN_TOKEN", help="Token for learning and all else.", show_default=False)
+    ] = ""
+    read_token_file: Annotated[Path | None, typer.Option(help="File that holds the token for reading.")] = None
+    learn_token_file: Annotated[Path | None, typer.Option(help="File that holds the token for learning.")] = None
+    body_limit: Annotated[int, typer.Option(min=1024, help="Maximum size of a request in bytes.")] = 8 << 20
+    feature_limit: Annotated[int, typer.Option(min=1, help="Maximum number of features of an example.")] = 10_000
+    weight_limit: Annotated[int, typer.Option(min=1, help="Maximum number of weights: features × classes.")] = 50_000_000
+    queue_limit: Annotated[int, typer.Option(min=1, help="Maximum number of requests that wait to be learned from.")] = 1_000
+    snapshot_every: Annotated[float, typer.Option(min=0.1, help="Seconds between snapshots.")] = 60.0
+    log: Annotated[
+        str, typer.Option(help="What to log: events, requests (one line each) or payloads (their contents, too).")
+    ] = "events"
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Continue with a store whose end is damaged, without what is missing.")
+    ] = False
+
+    def host_names(self) -> tuple[str, ...]:
+        """Return the host names that requests may address."""
+        names = [name.lower() for name in self.allow_host or []]
+        if self.host in LOOPBACK:
+            return tuple(names)
+        own = socket.gethostname().lower()
+        address = f"[{self.host}]" if ":" in self.host else self.host
+        return (*names, address, own, socket.getfqdn(own).lower())
+
+
+@options_from(ServeOptions)
+def serve(options: ServeOptions) -> int:
+    """Serve until interrupted, or write the model of a past time."""
+    with errors_reported("serve", options.state):
+        try:
+            import fastapi  # noqa: F401
+            import orjson  # noqa: F401
+            import uvicorn  # noqa: F401
+        except ImportError as error:
+            fail("serve", f"needs the package {error.name}: pip install 'separatrix[web]'")
+        if options.as_of is None:
+            _serve(options)
+        else:
+            _write_past_model(options)
+    return 0
+
+
+def _serve(options: ServeOptions) -> None:
+    from separatrix.web import listening
+    from separatrix.web.server import snapshots
+    from separatrix.web.server.app import Tokens, application
+    from separatrix.web.server.live_model import warm
+    from separatrix.web.server.request_reader import Limits
+    from separatrix.web.server.store import CommitStore
+    from separatrix.web.server.writer import Writer
+
+    _set_up_log(options.log)
+    tokens = Tokens(
+        _token(options.read_token, options.read_token_file), _token(options.learn_token, options.learn_token_file)
+    )
+    if options.host not in LOOPBACK and not (tokens.read and tokens.learn):
+        raise DataError(
+            f"--host {options.host} can be reached by others: set a token for reading and one for learning "
+            "(SEPARATRIX_READ_TOKEN and SEPARATRIX_LEARN_TOKEN, or --read-token-file and --learn-token-file)"
+        )
+    if tokens.read and tokens.read == tokens.learn:
+        raise DataError("the token for reading must differ from the token for learning")
+    limits = Limits(options.body_limit, options.feature_limit, options.weight_limit, options.queue_limit)
+    listener = listening.listen(options.host, options.port)
+    store = CommitStore(options.state, accept_loss=options.accept_loss)
+    try:
+        snapshots.begin(store, options.model, {name: getattr(options, name) for name in NEW_MODEL})
+        writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every)
+    except BaseException:
+        store.close()
+        raise
+    warm(writer.buffer.learning)
+    counts = writer.buffer.learning.progressive
+    app = application(
+        writer,
+        tokens=tokens,
+        hosts=options.host_names(),
+        requests_logged=options.log in ("requests", "payloads"),
+        payloads_logged=options.log == "payloads",
+    )
+    replayed = f", {writer.replayed:,} commits replayed" if writer.replayed else ""
+    typer.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}", err=True)
+    announcement = f"serving {options.state} on {listening.url_of(listener)} (Ctrl-C ends it)"
+    listening.serve(app, listener, lambda: typer.echo(announcement, err=True))
+    typer.echo("ended; everything acknowledged is on disk", err=True)
+
+
+def _write_past_model(options: ServeOptions) -> None:
+    from separatrix.web.server import snapshots
+    from separatrix.web.server.store import CommitStore
+
+    assert options.as_of is not None
+    if options.output is None:
+        raise DataError("--as-of writes a model: name the file with --output")
+    store = CommitStore(options.state, writing=False)
+    try:
+        number, when, examples = store.moment(**_moment(options.as_of))
+        model, names, _ = snapshots.recover(store, number)
+        if model.run is None:
+            raise DataError(f"nothing was learned by {options.as_of}")
+        snapshots.ModelSnapshot.of(store, number, model, names).write(options.output)
+    finally:
+        store.close()
+    time_of_model = datetime.fromtimestamp(when).astimezone().isoformat(timespec="milliseconds")
+    typer.echo(f"the model after {examples:,} examples, as of {time_of_model}, is in {options.output}", err=True)
+
+
+def _moment(text: str) -> dict[str, Any]:
+    """Return a moment as the store finds it: by a number of examples, or by a time."""
+    if text.isdigit():
+        return {"examples": int(text)}
+    try:
+        return {"time": datetime.fromisoformat(text).timestamp()}
+    except ValueError:
+        raise DataError(f"--as-of is {text!r}: give a time such as 2030-05-01T12:00, or a number of examples") from None
+
+
+def _token(text: str, file: Path | None) -> str:
+    token = text if file is None else file.read_text().strip()
+    if token and (len(token) < 16 or not token.isascii() or not token.isprintable()):
+        raise DataError("a token must have at least 16 characters, all printable ASCII")
+    return token
+
+
+def _set_up_log(level: str) -> None:
+    if level not in ("events", "requests", "payloads"):
+        raise DataError(f"--log is {level!r}: it must be events, requests or payloads")
+    logging.Formatter.converter = time.gmtime
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"
+    )
+    for name in ("uvicorn", "uvicorn.error"):
+        logging.getLogger(name).setLevel(logging.WARNING if not os.environ.get("SEPARATRIX_DEBUG") else logging.INFO)

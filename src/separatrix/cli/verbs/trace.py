@@ -1,0 +1,85 @@
+"""Step through a perceptron on your data, with the two lines of the proof at every mistake."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from separatrix.cli.errors import errors_reported, fail
+from separatrix.cli.options import Data, Drop, Label, Positive
+from separatrix.data.errors import DataError
+
+if TYPE_CHECKING:
+    from separatrix.data.in_memory import Examples
+
+FORMATS = ("table", "markdown", "csv", "json")
+
+
+def trace(
+    data: Data,
+    label: Label = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    order: Annotated[str, typer.Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
+    tie: Annotated[str | None, typer.Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
+    bias: Annotated[
+        bool | None,
+        typer.Option("--bias/--no-bias", help="Learn a bias; by default yes, except for the lectures' examples."),
+    ] = None,
+    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for random orders.")] = 0,
+    form: Annotated[str, typer.Option("--format", help="Output format: table, markdown, csv or json.")] = "table",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page to step through, which a browser opens from disk.")] = None,
+) -> int:
+    """Print the trace in one of the formats, or write it as a page."""
+    from rich.console import Console
+
+    from separatrix.analysis import tracing
+    from separatrix.data.in_memory import NotANumberError, read_source
+    from separatrix.estimators.linear import Perceptron
+
+    form = "json" if as_json else form
+    if form not in FORMATS:
+        fail("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
+    with errors_reported("trace", data):
+        try:
+            examples = read_source(data, label, positive, drop=drop or [])
+        except NotANumberError as error:
+            raise DataError(f"{error}; leave the column out with --drop") from None
+        perceptron = Perceptron(
+            order=order,
+            tie=tie or examples.tie,
+            fit_intercept=examples.bias if bias is None else bias,
+            max_iter=passes,
+            random_state=seed,
+        )
+        if html is not None:
+            named = {"label": label, "positive": positive, "drop": drop or None}
+            arguments = [repr(data), *(f"{name}={value!r}" for name, value in named.items() if value is not None)]
+            _write_page(html, examples, perceptron, f"read_source({', '.join(arguments)})")
+            return 0
+        steps = tracing.trace(perceptron, examples.X, examples.y)
+    if form == "table":
+        console = Console()
+        console.print(steps.table())
+        console.print()
+        console.print(steps.explanation(), highlight=False)
+    else:
+        typer.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
+    return 0
+
+
+def _write_page(path: Path, examples: "Examples", perceptron: Any, reading: str) -> None:
+    """Write a page of the lab that holds the whole run; `reading` is the Python code that reads the same examples."""
+    import numpy as np
+
+    from separatrix.web.lab.document import document
+    from separatrix.web.lab.experiment import Experiment, plain_names
+    from separatrix.web.lab.page import page
+
+    X = np.asarray(examples.X.toarray() if hasattr(examples.X, "toarray") else examples.X, np.float64)
+    code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
+    names = tuple(examples.feature_names or plain_names(X.shape[1]))
+    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, perceptron, code))), "utf-8")
+    typer.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")

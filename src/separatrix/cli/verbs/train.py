@@ -1,0 +1,148 @@
+"""Train a classifier on a file, and write it to one.
+
+Try:
+
+  separatrix train iris -o iris.sepx
+
+  separatrix train messages.tsv --label 0 --text 1 -o spam.sepx
+
+  separatrix train 'part-*.svm.gz' --holdout 0.1 --early-stopping --checkpoint run.ckpt -o model.sepx
+
+  separatrix train 'part-*.parquet' --label kind --engine local:4 -o model.sepx
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from separatrix.cli.errors import errors_reported
+from separatrix.cli.options import (
+    Categorical,
+    Data,
+    Drop,
+    Engine,
+    Format,
+    Header,
+    Json,
+    Label,
+    OnError,
+    Output,
+    Quiet,
+    options_from,
+)
+from separatrix.engine.rules import RULES, TIES, in_words
+
+NOT_STORED = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet", "engine", "mix")
+"""Options on which the model does not depend, or which the hash of the data stands for."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of `separatrix train`."""
+
+    data: Data
+    label: Label = None
+    output: Output = None
+    text: Annotated[list[str] | None, typer.Option(help="Text column; repeatable.")] = None
+    categorical: Categorical = None
+    number: Annotated[list[str] | None, typer.Option(help="Number column; repeatable.")] = None
+    drop: Drop = None
+    numbers: Annotated[
+        str | None, typer.Option(help="How numbers become features: bins, standard, max-abs or none; by default bins.")
+    ] = None
+    bits: Annotated[int, typer.Option(min=8, max=28, help="Hash text to 2^bits features, shared by the text columns.")] = 18
+    learner: Annotated[
+        str,
+        typer.Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (the longest survivor)."),
+    ] = "averaged"
+    rule: Annotated[str, typer.Option(help=f"Update rule: {in_words(RULES)}.")] = "pa1"
+    C: Annotated[
+        str,
+        typer.Option(
+            "-C",
+            "--C",
+            help=f"Aggressiveness of {in_words(name for name, rule in RULES.items() if rule.has_C)}; auto searches a grid.",
+        ),
+    ] = "1"
+    margin: Annotated[float, typer.Option(min=0, help="Margin of the margin rule.")] = 1.0
+    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 10
+    average_from: Annotated[int, typer.Option(min=1, help="First pass to be averaged.")] = 1
+    order: Annotated[str, typer.Option(help="Order of the examples in a pass: shuffle, permutation, cyclic or random.")] = (
+        "shuffle"
+    )
+    tie: Annotated[str, typer.Option(help=f"Meaning of a score of 0: {in_words(TIES)}.")] = "mistake"
+    bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Learn a bias.")] = True
+    multi_class: Annotated[
+        str, typer.Option(help="How to learn several classes: joint, or ovr (each against the rest).")
+    ] = "joint"
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced: weight each class by the inverse of its frequency.")
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed for shuffling and the hold-out split.")] = 0
+    holdout: Annotated[float, typer.Option(min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
+    validate: Annotated[str | None, typer.Option(help="File of held-out data.")] = None
+    early_stopping: Annotated[
+        bool,
+        typer.Option(
+            "--early-stopping", help="Stop when held-out accuracy no longer improves, and return to the best pass."
+        ),
+    ] = False
+    patience: Annotated[int, typer.Option(min=1, help="Passes without improvement before stopping early.")] = 5
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Fit probabilities to the held-out scores.")] = False
+    memory: Annotated[
+        str, typer.Option(help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.")
+    ] = "2G"
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Save the state of training here; an interrupted run resumes from it.")
+    ] = None
+    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 30.0
+    record: Annotated[bool, typer.Option("--record", help="Store the rows of the mistakes, for explain.")] = False
+    engine: Engine = None
+    mix: Annotated[
+        str,
+        typer.Option(
+            help="How to average the shards' weights: features (each over the shards that have it), uniform or mistakes."
+        ),
+    ] = "features"
+    form: Format = None
+    header: Header = None
+    on_error: OnError = "raise"
+    as_json: Json = False
+    quiet: Quiet = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model depends on besides the data, as JSON values: the model file stores it."""
+        stored = {name: value for name, value in asdict(self).items() if name not in NOT_STORED and value is not None}
+        settings: dict[str, Any] = json.loads(json.dumps(stored, default=str))
+        return settings
+
+    def roles(self) -> dict[str, str]:
+        """Return the roles given to columns, by the column's name or number."""
+        columns = {"text": self.text, "category": self.categorical, "number": self.number, "drop": self.drop}
+        return {column: role for role, names in columns.items() for column in names or ()}
+
+
+@options_from(TrainOptions)
+def train(options: TrainOptions) -> int:
+    """Train, print the summary and write the model."""
+    from separatrix.cli.summary import print_summary
+    from separatrix.cli.training import Training
+
+    with errors_reported("train", options.data):
+        training = Training(options)
+        try:
+            summary = training.run()
+        except KeyboardInterrupt:
+            summary = None
+    if summary is None:
+        resume = f"run the same command again to resume from {options.checkpoint}"
+        typer.echo(f"separatrix train: interrupted; {resume if training.saved else 'nothing was written'}", err=True)
+        return 130
+    if options.as_json:
+        typer.echo(json.dumps(summary, ensure_ascii=False))
+    else:
+        print_summary(summary)
+    return 0
