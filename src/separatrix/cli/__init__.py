@@ -19,22 +19,16 @@ ORDER = "trace lab demo certify check compare bench train predict evaluate expla
 
 
 class VerbGroup(TyperGroup):
-    """A group that lists the files of `verbs/`, and imports the one that is run."""
+    """A group whose commands are the files of `verbs/`; a verb is imported when it is run, or asked for its help."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the verbs."""
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
         names = {path.stem for path in VERBS.glob("[!_]*.py")}
-        return [name for name in ORDER if name in names] + sorted(names.difference(ORDER))
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command that has the help text's first line and no more, which needs no import; None for no verb."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        with open(VERBS / f"{cmd_name}.py", encoding="utf-8") as file:
-            return TyperCommand(cmd_name, help=file.readline().strip().strip('"'))
+        order = [*(name for name in ORDER if name in names), *sorted(names.difference(ORDER))]
+        self.commands = {name: TyperCommand(name, help=first_help_line(name)) for name in order}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name, the whole command and the other arguments: this verb is to be run, or asked for help."""
+        """Return the name of the verb to run, its command with all options, and the other arguments."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, None if name is None else load_verb(name), rest
 
@@ -43,15 +37,21 @@ class VerbGroup(TyperGroup):
         ctx.exit(super().invoke(ctx))
 
 
+def first_help_line(name: str) -> str:
+    """Return the first line of a verb's help text, without importing the verb."""
+    with open(VERBS / f"{name}.py", encoding="utf-8") as file:
+        return file.readline().strip().strip('"')
+
+
 def load_verb(name: str) -> Any:
     """Import a verb and return its command."""
     module = importlib.import_module(f"separatrix.cli.verbs.{name}")
-    single = typer.Typer(add_completion=False)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(name, help=module.__doc__)(getattr(module, name))
     return typer.main.get_command(single)
 
 
-app = typer.Typer(name="separatrix", cls=VerbGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=VerbGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def _print_version(wanted: bool) -> None:

@@ -15,7 +15,7 @@ Data = Annotated[
         "input, or a built-in name: iris, lecture:L4.1 …"
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `separatrix train -o`.")]
+ModelFile = Annotated[Path, typer.Argument(help="A model written by `separatrix train -o`.")]
 Label = Annotated[str | None, typer.Option(help="Label column, by name or by number from 0; by default the last one.")]
 Positive = Annotated[str | None, typer.Option(help="Class to separate from all the others.")]
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; repeatable.")]

@@ -1,6 +1,6 @@
-"""Measure speed and quality beside other libraries, in a checkout of the project.
+"""Measure speed and quality beside other libraries.
 
-Exit status: 0 done, 1 a floor is missed, 2 bad input.
+The benchmarks are part of a checkout of the project. Exit status: 0 done, 1 a floor is missed, 2 bad input.
 """
 
 import importlib
@@ -22,7 +22,7 @@ NO_CHECKOUT = (
 
 
 def bench(
-    suites: Annotated[list[str] | None, typer.Argument(help="Suites to run; by default all.", metavar="[SUITE]...")] = None,
+    suites: Annotated[list[str] | None, typer.Argument(help="Suites to run; by default all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few repeats: under three minutes.")] = False,
     json: Annotated[Path | None, typer.Option(help="Also write every time and figure to this file.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write docs/benchmarks.md and its pictures.")] = False,

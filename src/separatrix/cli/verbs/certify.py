@@ -1,6 +1,7 @@
-"""Prove whether a linear classifier can get every example right.
+"""Prove whether your data are linearly separable.
 
-Exit status: 0 separable, 1 not separable, 2 bad input, 3 undecided.
+The certificate can be checked exactly with `separatrix check`. Exit status: 0 separable, 1 not separable, 2 bad input,
+3 undecided.
 """
 
 import shlex

@@ -1,4 +1,7 @@
-"""Cross-validate the classifiers of the lectures on your data: accuracy, time, size, and the view each takes."""
+"""Cross-validate the lectures' classifiers on your data.
+
+Shows accuracy, time, size, and the view of the data that each classifier takes.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,7 @@
-"""Step through a perceptron with its proof, then train on real data. Needs no files."""
+"""Step through a perceptron with its proof; needs no files.
+
+Then XOR, which no linear classifier gets right, and four learners on handwritten digits.
+"""
 
 import time
 from typing import TYPE_CHECKING, Any

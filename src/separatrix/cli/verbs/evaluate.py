@@ -1,4 +1,7 @@
-"""Evaluate a model on labelled data: accuracy, precision, recall and F1 by class, confusions, log loss if calibrated."""
+"""Evaluate a model on labelled data.
+
+Shows accuracy; precision, recall and F1 of each class; the confusion matrix; and log loss if the model is calibrated.
+"""
 
 import json
 

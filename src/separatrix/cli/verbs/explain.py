@@ -1,4 +1,7 @@
-"""Show the score of a row as the sum of its terms, and the training mistakes that contributed most."""
+"""Explain the score of a row by its terms and training mistakes.
+
+The score is the sum of the terms; the mistakes shown are those of the training that contributed most to it.
+"""
 
 import json
 from typing import Annotated, Any

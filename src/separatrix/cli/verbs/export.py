@@ -1,4 +1,7 @@
-"""Write a model for another program: a scikit-learn estimator, ONNX, or a SQL expression over the columns."""
+"""Write a model for scikit-learn, ONNX or SQL.
+
+The result is a pickled scikit-learn estimator, an ONNX file, or a SQL expression over the columns of the table.
+"""
 
 import pickle
 from pathlib import Path

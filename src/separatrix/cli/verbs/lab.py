@@ -1,4 +1,7 @@
-"""Step through the algorithms in the browser: draw points, choose a rule, watch the theorem hold."""
+"""Step through the algorithms in the browser.
+
+Draw points, choose a rule, and watch the theorem hold.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,6 @@
-"""Serve a model over HTTP that learns from corrections, and loses none that it has acknowledged.
+"""Serve a model over HTTP that learns from corrections.
+
+No correction that it has acknowledged is ever lost.
 
 Try:
 

@@ -1,4 +1,7 @@
-"""Step through a perceptron on your data, with the two lines of the proof at every mistake."""
+"""Step through a perceptron with its proof on your data.
+
+Every mistake is shown with the two inequalities of the convergence proof in the numbers of your data.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
