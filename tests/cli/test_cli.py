@@ -1,5 +1,6 @@
 """The command line, as a person meets it."""
 
+import os
 import subprocess
 import sys
 
@@ -7,9 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import separatrix
-from separatrix.cli import app
+from separatrix import cli
+from separatrix.cli import app, verbs
 
 RUNNER = CliRunner()
+VERBS = "trace lab demo certify check compare bench train predict evaluate explain export info serve".split()
 
 
 def test_the_demo_steps_through_l4_with_its_proof_and_trains_on_real_data():
@@ -37,29 +40,24 @@ def test_version_and_help():
 
 
 LEAVING = """
-import atexit, sys, threading, time
+import atexit, gc, threading
 from separatrix.__main__ import main
 atexit.register(print, "last")
-if sys.argv.pop() == "busy":
-    threading.Thread(target=lambda: (time.sleep(0.5), print("thread"))).start()
+ended = threading.Event()
+threading.Thread(target=lambda: (ended.wait(), print("thread"))).start()
 try:
     main()
 finally:
-    print("taken apart")
+    print("collecting" if gc.isenabled() and gc.get_freeze_count() == 0 else "not collecting")
+    ended.set()
 """
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "printed"),
-    [
-        (["--version", "idle"], 0, ["separatrix", "last"]),
-        (["--version", "busy"], 0, ["separatrix", "taken", "thread", "last"]),
-        (["nothing", "idle"], 2, ["last"]),
-    ],
-)
-def test_the_program_leaves_at_once_where_nothing_else_runs(arguments, status, printed):
-    done = subprocess.run([sys.executable, "-c", LEAVING, *arguments], capture_output=True, text=True)
-    assert (done.returncode, [line.split()[0] for line in done.stdout.splitlines()]) == (status, printed), done.stderr
+@pytest.mark.parametrize(("argument", "status", "first"), [("--version", 0, ["separatrix"]), ("nothing", 2, [])])
+def test_the_interpreter_ends_as_any_other(argument, status, first):
+    done = subprocess.run([sys.executable, "-c", LEAVING, argument], capture_output=True, text=True)
+    printed = [line.split(" 0.")[0] for line in done.stdout.splitlines()]
+    assert (done.returncode, printed) == (status, [*first, "collecting", "thread", "last"]), done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -84,25 +82,45 @@ def test_a_reader_who_has_left_is_no_traceback():
     writing.stderr.close()
 
 
-def test_help_imports_nothing_heavy():
-    code = "import sys, separatrix.cli; print([m for m in ('numba', 'sklearn', 'numpy', 'pyarrow') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+def test_verbs_are_listed_in_order_with_their_help():
+    listing = RUNNER.invoke(app, ["--help"]).output.split("Commands:")[1]
+    lines = [line.split(maxsplit=1) for line in listing.strip().splitlines()]
+    assert [name for name, _ in lines] == VERBS
+    for name, sentence in lines:
+        shown = RUNNER.invoke(app, [name, "--help"]).output
+        assert sentence in shown, name
 
 
-def test_what_no_verb_needs_waits_until_it_is_used():
-    code = """
-import sys
-from importlib.util import _LazyModule
-from separatrix.cli import app
-try:
-    app(["train", "iris", "--quiet"])
-except SystemExit as end:
-    assert end.code == 0
-assert not {"sklearn.linear_model", "matplotlib"} & sys.modules.keys()
-assert type(sys.modules["scipy.stats"]) is _LazyModule
-import scipy.stats
-assert abs(scipy.stats.norm.cdf(0) - 0.5) < 1e-12
-assert type(sys.modules["scipy.stats"]) is not _LazyModule
-"""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "completed"),
+    [
+        ("tra", ["trace", "train"]),
+        ("train --ea", ["--early-stopping"]),
+        ("serve --read", ["--read-token", "--read-token-file"]),
+    ],
+)
+def test_shells_complete_verbs_and_options(arguments, completed):
+    environment = {"_SEPARATRIX_COMPLETE": "complete_bash", "COMP_WORDS": f"separatrix {arguments}"}
+    environment["COMP_CWORD"] = str(len(arguments.split()))
+    code = "from separatrix.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
+    assert done.stdout.split() == completed, done.stderr
+
+
+def test_a_file_is_a_verb(tmp_path, monkeypatch):
+    (tmp_path / "greet.py").write_text(
+        '"""Say hello."""\n\n\ndef greet(name: str) -> int:\n    print(f"hello {name}")\n    return 7\n'
+    )
+    (tmp_path / "train.py").write_text('"""Train."""\n')
+    monkeypatch.setattr(cli, "VERBS", tmp_path)
+    monkeypatch.setattr(verbs, "__path__", [str(tmp_path)])
+    assert RUNNER.invoke(app, ["--help"]).output.split("Commands:")[1].split() == [
+        "train",
+        "Train.",
+        "greet",
+        "Say",
+        "hello.",
+    ]
+    done = RUNNER.invoke(app, ["greet", "you"])
+    assert (done.exit_code, done.output) == (7, "hello you\n")
+    del sys.modules["separatrix.cli.verbs.greet"]
