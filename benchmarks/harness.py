@@ -24,6 +24,7 @@ SUITES = {
     "parsing": ("parsing", "Reading files"),
     "text": ("text", "Texts to features"),
     "end-to-end": ("end_to_end", "From a file to a model"),
+    "startup": ("startup", "Starting a command"),
     "certificates": ("certificates", "Proofs of separability"),
     "kernel": ("kernel", "The kernel perceptron"),
     "serving": ("serving", "The server"),
