@@ -18,7 +18,7 @@ wheel, = Path(sys.argv[1]).glob("*.whl")
 source, = Path(sys.argv[1]).glob("*.tar.gz")
 inside = set(zipfile.ZipFile(wheel).namelist())
 packed = {name.split("/", 1)[1] for name in tarfile.open(source).getnames() if "/" in name}
-wanted = {"separatrix/py.typed", "separatrix/cli/train.py"} - inside
+wanted = {"separatrix/py.typed", "separatrix/cli/verbs/train.py"} - inside
 missing = {"tests/test_lectures.py", "docs/index.md", "mkdocs.yml", "examples/proof.py", "README.md", "CHANGELOG.md", "LICENSE"} - packed
 strangers = {name for name in inside if not name.startswith(("separatrix/", "separatrix-"))}
 if wanted or missing or strangers:

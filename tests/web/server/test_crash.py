@@ -244,7 +244,7 @@ def test_what_was_accepted_is_finished_at_the_end(tmp_path):
         assert server.stop() == 0
         for thread in threads:
             thread.join()
-        assert "ended; everything acknowledged is on the disk" in server.log()
+        assert "ended; everything acknowledged is on disk" in server.log()
         assert "Traceback" not in server.log()
     assert not (tmp_path / "state" / "store.db-wal").exists(), "the log was taken in"
     judge(tmp_path / "state", stream, done)
