@@ -42,7 +42,7 @@ def test_words_are_certified_as_the_features_of_a_model(tmp_path, monkeypatch):
     ("options", "message"),
     [
         (["--drop", "town"], "there is no column 'town' to leave out; the columns are id, age, city, churned"),
-        (["--drop", "id", "--model", "a.sepx"], "the model has its columns: with --model none can be dropped"),
+        (["--drop", "id", "--model", "a.sepx"], "--drop cannot be combined with --model"),
         (["--drop", "id", "--drop", "age", "--drop", "city"], "there is no column beside the label"),
         (["--model", "none.sepx"], "none.sepx"),
         (["--model", "a.sepx", "--positive", "maybe"], "no example has the class 'maybe'; the classes are no, yes"),

@@ -290,7 +290,7 @@ def test_other_hosts_need_tokens_and_a_folder_has_one_server(tmp_path):
     assert status == 2 and "can be reached by others" in told
     (tmp_path / "short").write_text("short\n")
     status, told = run("serve", tmp_path / "state", "--port", "0", "--learn-token-file", tmp_path / "short")
-    assert status == 2 and "16 printable" in told
+    assert status == 2 and "16" in told
     with served(tmp_path / "state") as server:
         with pytest.raises(ChildProcessError, match="is being served by another process"):
             Served(tmp_path / "state").start()
