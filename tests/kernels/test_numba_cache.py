@@ -1,5 +1,6 @@
-"""Compiled kernels are kept, found again, never stale, and never a reason to fail."""
+"""Compiled kernels are cached, found again, never stale, and never a reason to fail."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -46,6 +47,37 @@ def test_an_edited_kernel_in_another_file_is_compiled_anew(copied):
     rows.write_text(rows.read_text().replace("W[w + j] += c * data[base + j]", "W[w + j] += 2.0 * c * data[base + j]"))
     assert run(FIT, copied, **environment) == "[[2.0, -6.0]]"
     assert len(list(cache.iterdir())) == 2
+
+
+def test_a_changed_code_is_compiled_anew(copied):
+    """Codes are constants of the compiled kernels: a stale one would not recognise the rule."""
+    cache = copied / "cache"
+    environment = {"NUMBA_CACHE_DIR": str(cache)}
+    expected = run(FIT, copied, **environment)
+    codes = copied / "separatrix" / "kernels" / "codes.py"
+    text = codes.read_text()
+    for name, before, after in [("MISTAKE", 0, 2), ("FIRST", 2, 0)]:
+        assert f"TIE_IS_{name}: Final = {before}" in text
+        text = text.replace(f"TIE_IS_{name}: Final = {before}", f"TIE_IS_{name}: Final = {after}")
+    codes.write_text(text.replace("return crc32(name.encode())", "return crc32(name.encode()) + 1"))
+    assert run(FIT, copied, **environment) == expected
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_kernels_import_nothing_of_the_package_but_kernels():
+    """The cache is keyed by the contents of kernels/, so nothing from outside may be compiled in."""
+    for file in (PACKAGE / "kernels").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), f"{file}: a relative import"
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                assert not name.startswith("separatrix") or name.startswith("separatrix.kernels"), f"{file}: {name}"
+
+
+def test_the_table_of_rules_is_read_without_numba():
+    code = "import sys, separatrix.engine.rules; print([m for m in ('numba', 'numpy', 'sklearn') if m in sys.modules])"
+    assert run(code, PACKAGE.parent) == "[]"
 
 
 def test_a_second_process_compiles_nothing(copied):

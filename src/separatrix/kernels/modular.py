@@ -2,11 +2,13 @@
 
     for each column j with a pivot:  row_r ← row_r / row_r[j];  row_i ← row_i − row_i[j]·row_r  for i ≠ r
 
-Residues stay below 2³¹, so that a product fits into 64 bits.
+Residues stay below p < 2³¹, so that a product plus a residue fits into 64 bits: (p − 1)² + (p − 1) < 2⁶². A rank modulo p
+never exceeds the rank over the rationals, so full rank modulo p proves full rank.
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 
 PRIME = (1 << 31) - 1
@@ -26,7 +28,7 @@ def _inverse(value):
 
 
 @kernel
-def eliminate(M, width, upward, order, pivots):
+def eliminate(M: Array, width: int, upward: bool, order: Array, pivots: Array) -> int:
     """Bring the first `width` columns of M into echelon form (reduced, if `upward`); return the rank.
 
     order[r] becomes the original row at place r, pivots[r] the column of its leading 1.
@@ -38,21 +40,19 @@ def eliminate(M, width, upward, order, pivots):
     for j in range(np.uint64(width)):
         if rank == n:
             break
-        found = n
+        # Invariant: the rows above `rank` have their leading 1 in the columns pivots[0] < pivots[1] < … < j, and the rows
+        # from `rank` on are 0 in all columns before j.
+        pivot_row = n
         for i in range(rank, n):
             if M[i, j] != 0:
-                found = np.uint64(i)
+                pivot_row = np.uint64(i)
                 break
-        if found == n:
+        if pivot_row == n:
             continue
-        if found != rank:
-            kept = order[found]
-            order[found] = order[rank]
-            order[rank] = kept
+        if pivot_row != rank:
+            order[pivot_row], order[rank] = order[rank], order[pivot_row]
             for c in range(total):
-                swap = M[found, c]
-                M[found, c] = M[rank, c]
-                M[rank, c] = swap
+                M[pivot_row, c], M[rank, c] = M[rank, c], M[pivot_row, c]
         factor = _inverse(M[rank, j])
         for c in range(j, total):
             M[rank, c] = M[rank, c] * factor % _P

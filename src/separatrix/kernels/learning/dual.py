@@ -10,6 +10,7 @@ BLAS makes the inner products, a block of examples by a block of mistakes; here 
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.codes import NOBODY
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.passes import PERCEPTRON, wrong_pair
@@ -60,7 +61,16 @@ def change(scores, i, K, up, down, v):
 
 
 @kernel
-def fill(products, places, form, left, right, values, out, begin):
+def fill(
+    products: Array,
+    places: Array,
+    form: tuple[int, float, float, int, float],
+    left: Array,
+    right: Array,
+    values: Array,
+    out: Array,
+    begin: int,
+) -> None:
     """Write all kernel values of a block of products into the columns of out from `begin` on."""
     for e in range(np.uint64(products.shape[0])):
         evaluate(products, e, places, form, left[e] if left.size > 0 else 0.0, right, values)
@@ -69,7 +79,20 @@ def fill(products, places, form, left, right, values, out, begin):
 
 
 @kernel
-def absorb(products, at, places, form, left, right, events, first, last, example, scores, values):
+def absorb(
+    products: Array,
+    at: Array,
+    places: Array,
+    form: tuple[int, float, float, int, float],
+    left: Array,
+    right: Array,
+    events: tuple[Array, ...],
+    first: Array,
+    last: Array,
+    example: Array,
+    scores: Array,
+    values: Array,
+) -> None:
     """Let corrections first[e]…last[e] change the scores of example[e], for each e; its products are row at[e].
 
     A correction is a column (among `places`), the class raised, the class lowered, and by how much.
@@ -86,7 +109,21 @@ def absorb(products, at, places, form, left, right, events, first, last, example
 
 
 @kernel
-def present(gram, visit, member, codes, weight, scores, scratch, begin, one, joint, tie, steps, out):
+def present(
+    gram: Array,
+    visit: Array,
+    member: Array,
+    codes: Array,
+    weight: Array,
+    scores: Array,
+    scratch: Array,
+    begin: int,
+    one: bool,
+    joint: bool,
+    tie: int,
+    steps: int,
+    out: tuple[Array, ...],
+) -> tuple[int, int, int]:
     """Present visits begin…end of a block, up to date on all before; return (mistakes, visits done, steps).
 
     Visit t goes to example member[visit[t]]; gram holds the members' kernel values among themselves. Without it, stop before
@@ -119,7 +156,7 @@ def present(gram, visit, member, codes, weight, scores, scratch, begin, one, joi
 
 
 @kernel
-def count_mistakes(codes, weight, scores, scratch, joint, tie):
+def count_mistakes(codes: Array, weight: Array, scores: Array, scratch: Array, joint: bool, tie: int) -> int:
     """Return how many examples of nonzero weight have a wrong score."""
     K, total = np.uint64(scores.shape[1]), 0
     for i in range(np.uint64(codes.size)):

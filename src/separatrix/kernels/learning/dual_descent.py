@@ -14,6 +14,7 @@ than the worst violation of the pass before are left out for a while.
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array, RowParts
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, score
 
@@ -41,7 +42,7 @@ def shuffled(order, active, state):
 
 
 @kernel
-def squared_norms(rows, d, out):
+def squared_norms(rows: RowParts, d: int, out: Array) -> None:
     """Write ‖x_i‖² into out."""
     data, _, indptr = rows
     d = np.uint64(d)
@@ -56,7 +57,7 @@ def squared_norms(rows, d, out):
 
 
 @kernel
-def combine(rows, d, coefficients, W, b, K):
+def combine(rows: RowParts, d: int, coefficients: Array, W: Array, b: Array, K: int) -> None:
     """Add Σ_i c_ik x_i to the weights of each output k, and Σ_i c_ik to its bias."""
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(K)
@@ -68,8 +69,28 @@ def combine(rows, d, coefficients, W, b, K):
 
 
 @kernel
-def descend(rows, d, sign, upper, norms, pull, middle, alpha, W, b, t, rho, order, active, bounds, state):
+def descend(
+    rows: RowParts,
+    d: int,
+    sign: Array,
+    upper: Array,
+    norms: Array,
+    pull: Array,
+    middle: float,
+    alpha: Array,
+    W: Array,
+    b: Array,
+    t: Array,
+    rho: float,
+    order: Array,
+    active: int,
+    bounds: Array,
+    state: Array,
+) -> tuple[int, float, float]:
     """Make one pass of steps over the examples order[0…active], two classes; return (how many stay active, gap, gain).
+
+    Invariant: W = Σ α_i y_i x_i, t = Σ α_i y_i, and order[active…] are the examples left out: each was at a bound, with a
+    gradient that pushed it beyond the bound by more than the worst violation of the pass before.
 
     bounds holds the largest and the smallest projected gradient: those of the pass before, then those of this one. The gap
     P − D is the sum of α_i·G_i + C_i·max(0, −G_i), each of them as it was when its example was visited; the gain is how much
@@ -92,8 +113,8 @@ def descend(rows, d, sign, upper, norms, pull, middle, alpha, W, b, t, rho, orde
         if pull.size > 0:
             s_i -= t[ZERO] * pull[i]
             step -= pull[i] + middle
-        G = y * s_i - 1.0
-        violation = G
+        G = y * s_i - 1.0  # ∂/∂α_i of the objective to minimise, ½‖w‖² + … − Σα_i
+        violation = G  # the projected gradient: 0 where a step would leave the box 0 ≤ α_i ≤ C_i
         if a <= 0.0:
             if G > highest:
                 active -= ONE
@@ -126,7 +147,11 @@ def descend(rows, d, sign, upper, norms, pull, middle, alpha, W, b, t, rho, orde
 
 @part
 def level(label, A, C, gradients, alpha, base, K):
-    """Return β with Σ_k min(C_k, (β − B_k)/A) = 0, where B_k = g_k − A·α_k, dropping classes above their bound."""
+    """Return β with Σ_k min(C_k, (β − B_k)/A) = 0, where B_k = g_k − A·α_k, dropping classes above their bound.
+
+    The sum rises with β. A wrong class has C_k = 0, so it counts only while B_k > β: start from all of them, and drop those
+    below β until none is dropped; β only rises on the way. The label counts as free first, and as held at C if that fails.
+    """
     free = True
     while True:
         total, count = 0.0, 0.0
@@ -161,9 +186,27 @@ def level(label, A, C, gradients, alpha, base, K):
 
 @kernel
 def descend_jointly(
-    rows, d, codes, upper, norms, pull, middle, alpha, W, b, t, rho, order, active, bounds, state, gradients
-):
+    rows: RowParts,
+    d: int,
+    codes: Array,
+    upper: Array,
+    norms: Array,
+    pull: Array,
+    middle: float,
+    alpha: Array,
+    W: Array,
+    b: Array,
+    t: Array,
+    rho: float,
+    order: Array,
+    active: int,
+    bounds: Array,
+    state: Array,
+    gradients: Array,
+) -> tuple[int, float, float]:
     """Make one pass over the examples order[0…active], K classes jointly; return (how many stay active, gap, gain).
+
+    The invariant is that of `descend`, for each class: w_k = Σ α_ik x_i and t_k = Σ α_ik, with Σ_k α_ik = 0.
 
     bounds[0] is the largest violation: that of the pass before, then that of this one. α_ik is alpha[i·K + k]. With
     g_k = s_k + [k ≠ y], the gap is the sum of C_i·(max g − g_y) + Σ_k α_ik g_k.

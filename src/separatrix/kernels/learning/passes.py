@@ -8,12 +8,13 @@
 way: u gathers (steps averaged before the mistake) × correction, and the sum of w over T steps is T·w − u, so a step without
 a mistake costs nothing.
 
-Several machines can learn side by side from one read of the data, each with its own C: machine g has the
-K outputs from g·K on.
+Several machines can learn side by side from one read of the data, each with its own C: machine g has the K outputs from
+g·K on.
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array, RowParts, Settings, SpreadParts, WeightParts
 from separatrix.kernels.codes import NOBODY, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS, rule_code
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import sharpen, variance
@@ -181,35 +182,39 @@ def spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down
 
 @kernel
 def present(
-    rows,
-    d,
-    codes,
-    weight,
-    order,
-    soon,
-    begin,
-    end,
-    flat,
-    late,
-    spread,
-    scores,
-    how,
-    Cs,
-    steps,
-    average_after,
-    out,
-    tally,
-    erred,
-):
+    rows: RowParts,
+    d: int,
+    codes: Array,
+    weight: Array,
+    order: Array,
+    soon: Array,
+    begin: int,
+    end: int,
+    flat: WeightParts,
+    late: WeightParts,
+    spread: SpreadParts | None,
+    scores: Array | None,
+    how: Settings,
+    Cs: Array,
+    steps: int,
+    average_after: int,
+    out: tuple[Array, ...],
+    tally: Array,
+    erred: Array,
+) -> tuple[int, int]:
     """Present examples order[begin…end] (or begin…end themselves); return how many mistakes and how many steps.
 
-    soon[t], where there is one, is a row to prefetch at visit t: one that comes soon, far away in memory.
-    flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the rules that
-    keep one, else None; scores is room for those of several outputs, None where there is one. The code for what is None is
-    not even compiled. Mistake m is written to the columns of out: step,
-    example, machine, the class raised, the class lowered (NOBODY where there is none), correction, score, shrink.
-    tally[2g] counts the examples that machine g would have given another class, tally[2g+1] sums its losses; where erred has
-    a size, erred[t - begin] is set for those of the visits.
+    the data     rows of d features, the class code of each, and its weight where examples have weights
+    the visits   order, or none for the rows as they lie; soon[t], where there is one, is a row to prefetch at visit t
+    the state    flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the
+                 rules that keep one, else None; scores is room for those of several outputs, None where there is one. The
+                 code for what is None is not even compiled
+    settings     how, and the C of each machine in Cs
+    the clock    steps so far, and after how many of them the average begins
+    the record   mistake m is written to the columns of out: step, example, machine, the class raised, the class lowered
+                 (NOBODY where there is none), correction, score, shrink. tally[2g] counts the examples that machine g would
+                 have given another class, tally[2g+1] sums its losses; where erred has a size, erred[t − begin] is set for
+                 the visits that were counted so
     """
     data, indices, indptr = rows
     W, b = flat
@@ -240,8 +245,8 @@ def present(
                 continue
         else:
             score(data, indices, indptr, i, d, W, b, outputs, scores)
-        averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0
-        square = -1.0
+        averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0  # steps averaged before this one
+        square = -1.0  # ‖x̃‖² of what is added, computed at the first machine that needs it
         for g in range(machines):
             base, C = g * K, Cs[g]
             noted = False
@@ -300,7 +305,22 @@ def present(
 
 
 @kernel
-def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, bias, joint, tie, rule, margin):
+def count_mistakes(
+    rows: RowParts,
+    d: int,
+    codes: Array,
+    weight: Array,
+    begin: int,
+    end: int,
+    W: Array,
+    b: Array,
+    scores: Array,
+    bias: bool,
+    joint: bool,
+    tie: int,
+    rule: int,
+    margin: float,
+) -> float:
     """Return the weight of the examples begin…end that are mistakes to the rule under W, b, correcting nothing.
 
     With `joint`, an example is wrong when another class beats its own; without, when any of the K outputs errs on it.
@@ -322,12 +342,26 @@ def count_mistakes(rows, d, codes, weight, begin, end, W, b, scores, bias, joint
 
 
 @kernel
-def scatter(starts, stream, place, run, streams, n, begin, end, order, soon):
+def scatter(
+    starts: Array,
+    stream: Array,
+    place: Array,
+    run: int,
+    streams: int,
+    n: int,
+    begin: int,
+    end: int,
+    order: Array,
+    soon: Array,
+) -> int:
     """Write the visits of windows begin…end into order, and into soon the rows of the next window; return how many.
 
     A window is `streams` runs of `run` rows each, which begin at the rows in starts. Visit p of it goes to row place[p] of
-    its run stream[p]; meanwhile the next window is read from end to end. Rows outside 0…n are no rows.
+    its run stream[p]; meanwhile the next window is prefetched from end to end. Rows outside 0…n do not exist: the first run
+    may begin before row 0, and the last one may end after row n.
     """
+    # (stream, place) is a permutation of all pairs (s, r), so each row of a window is visited once. The loop over s and r
+    # counts p through the window a second time, in memory order: visit p prefetches row r of run s of the next window.
     m, p = ZERO, ZERO
     n, run = np.int64(n), np.int64(run)
     for window in range(np.int64(begin), np.int64(end)):

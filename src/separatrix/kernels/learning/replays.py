@@ -1,12 +1,13 @@
 """What recorded mistakes give without training again: weights, an audit, votes (L4 8).
 
-w after k mistakes      the sum of the first k corrections, in their order
-an audit                the same, asking of each mistake whether it was one when it was made
-the votes               each weight vector between two mistakes judges every example
+weights   w after k mistakes is the sum of the first k corrections, in their order: the same bits as in training
+audit     the same sum, checking of each mistake that it was one when it was made
+votes     each weight vector between two mistakes votes on every example: s_m(x) = s_{m−1}(x) ± c_m⟨x̃, x̃_m⟩
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array, RowParts, Settings, SpreadParts, WeightParts
 from separatrix.kernels.codes import NOBODY, TIE_IS_MISTAKE, TIE_IS_PLUS
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import direction
@@ -25,8 +26,22 @@ from separatrix.kernels.learning.rows import ONE, ZERO, norm2, score
 
 
 @kernel
-def replay(rows, d, example, up, down, correction, shrink, scale, flat, spread, K, bias, full):
-    """Apply recorded corrections to flat = (W, b): never decided again. `scale`, where it has a size, multiplies them."""
+def replay(
+    rows: RowParts,
+    d: int,
+    example: Array,
+    up: Array,
+    down: Array,
+    correction: Array,
+    shrink: Array,
+    scale: Array,
+    flat: WeightParts,
+    spread: SpreadParts | None,
+    K: int,
+    bias: bool,
+    full: bool,
+) -> None:
+    """Apply recorded corrections to flat = (W, b), unchecked. `scale`, where it has a size, multiplies them."""
     data, indices, indptr = rows
     W, b = flat
     d, K = np.uint64(d), np.uint64(K)
@@ -44,7 +59,22 @@ def replay(rows, d, example, up, down, correction, shrink, scale, flat, spread, 
 
 
 @kernel
-def go_on(rows, d, example, up, down, correction, shrink, averaged, flat, late, spread, K, bias, full):
+def resume(
+    rows: RowParts,
+    d: int,
+    example: Array,
+    up: Array,
+    down: Array,
+    correction: Array,
+    shrink: Array,
+    averaged: Array,
+    flat: WeightParts,
+    late: WeightParts,
+    spread: SpreadParts | None,
+    K: int,
+    bias: bool,
+    full: bool,
+) -> None:
     """Apply recorded corrections to flat = (W, b) and to late = (U, ub), as the pass that recorded them did.
 
     averaged[m] is how many steps had been averaged before mistake m. late of no size is left alone.
@@ -77,7 +107,25 @@ def tie_wins(up, down, tie):
 
 
 @kernel
-def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat, spread, scores, how, C, plain, whole, memo):
+def audit(
+    rows: RowParts,
+    d: int,
+    codes: Array,
+    example: Array,
+    up: Array,
+    down: Array,
+    correction: Array,
+    shrink: Array,
+    recorded: Array,
+    flat: WeightParts,
+    spread: SpreadParts | None,
+    scores: Array,
+    how: Settings,
+    C: float,
+    plain: bool,
+    whole: bool,
+    memo: Array,
+) -> int:
     """Replay mistakes, checking each before it is corrected; return how many in a row really were mistakes.
 
     The class raised must be the label (one-vs-rest: or the class lowered must not be it), and its lead over the class
@@ -106,6 +154,7 @@ def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat,
             exact = exact and data[p] == np.floor(data[p])
         square = norm2(data, indices, indptr, i, d, bias)
         norm = np.sqrt(square)
+        # All so far whole and below 2⁵³: the replayed score is the true one. Else it is off by the rounding of the products.
         exact = exact and c == np.floor(c) and not follows_loss(rule) and length * norm < 9e15
         slack = 0.0 if exact else 8.9e-16 * np.float64(last - first + ONE) * length * norm
         score(data, indices, indptr, i, d, W, b, K, scores)
@@ -148,13 +197,27 @@ def audit(rows, d, codes, example, up, down, correction, shrink, recorded, flat,
             )
         else:
             apply(data, indices, indptr, i, d, W, b, K, ZERO, K, up[m], down[m], c, bias)
-        length += 2.0 * c * norm
+        length += 2.0 * c * norm  # ‖w‖ grows by c‖x̃‖ at most, for each of two classes
     memo[ZERO], memo[ONE] = length, 1.0 if exact else 0.0
     return np.uint64(example.size)
 
 
 @kernel
-def directions(rows, d, example, up, down, shrink, flat, spread, K, bias, full, raised, lowered):
+def directions(
+    rows: RowParts,
+    d: int,
+    example: Array,
+    up: Array,
+    down: Array,
+    shrink: Array,
+    flat: WeightParts,
+    spread: SpreadParts | None,
+    K: int,
+    bias: bool,
+    full: bool,
+    raised: Array,
+    lowered: Array,
+) -> None:
     """Write Σx̃ of each mistake under the Σ of the class raised and of the class lowered; Σ shrinks on the way."""
     data, indices, indptr = rows
     d, K = np.uint64(d), np.uint64(K)
@@ -171,14 +234,27 @@ def directions(rows, d, example, up, down, shrink, flat, spread, K, bias, full, 
 
 
 @kernel
-def vote(products, lowered, row, up, down, correction, survived, scores, votes, joint):
+def vote(
+    products: Array,
+    lowered: Array,
+    row: Array,
+    up: Array,
+    down: Array,
+    correction: Array,
+    survived: Array,
+    scores: Array,
+    votes: Array,
+    joint: bool,
+) -> None:
     """Let the weights between the mistakes vote on each of the examples, without building any of them (L4 8).
 
     products[e, r] = ⟨x̃_e, z_r⟩, z_r being what mistake r raised its class by (for most rules the row x̃_r), lowered[e, r] the
-    same for the class lowered. The weights before mistake m cast survived[m] votes, those after the
-    last one survived[-1]. scores[e, k], the running scores, and votes[e, k] go on from what they hold. Two classes or
-    one-vs-rest: votes[e, k] += c·sign(s_k), a score of 0 abstains. Jointly: the winner gets c votes, a tie abstains.
+    same for the class lowered. The weights before mistake m cast survived[m] votes, those after the last one survived[-1].
+    scores[e, k], the running scores, and votes[e, k] are updated in place. Two classes or one-vs-rest: votes[e, k] +=
+    c·sign(s_k), a score of 0 abstains. Jointly: the winner gets c votes, a tie abstains.
     """
+    # Invariant: before turn m of the inner loop, scores[e] are those of the weights before mistake m. Turn m casts their
+    # survived[m] votes, then adds mistake m to the scores; turn `last` only casts the votes of the final weights.
     K, last = np.uint64(scores.shape[1]), np.uint64(row.size)
     for e in range(np.uint64(products.shape[0])):
         for m in range(last + ONE):

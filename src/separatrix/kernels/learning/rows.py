@@ -13,39 +13,18 @@ the same.
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from separatrix.kernels.arrays import Array, RowParts
+from separatrix.kernels.bits import prefetch, prefetch_near
 from separatrix.kernels.compiling import kernel, part, summing_part
 
 LARGEST = np.finfo(np.float64).max
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX, UNSORTED, REPEATED = range(6)
 NEAR = 1 << 16
-"""Up to how many weights are near enough to the processor not to be asked for early."""
+"""Up to so many weights stay in the cache and are not prefetched."""
 AHEAD = np.uint64(12)
+"""So many entries of a sparse row before they are used, their weights are prefetched."""
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
-
-
-def _prefetcher(level, explained):
-    def prefetcher(typing_context, array, index):
-        def emit(context, builder, signature, arguments):
-            data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
-            byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
-            address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-            takes = ir.FunctionType(ir.VoidType(), [byte, integer, integer, integer])
-            fetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], takes)
-            builder.call(fetch, [address, integer(0), integer(4 - level), integer(1)])
-            return context.get_dummy_value()
-
-        return types.void(array, index), emit
-
-    prefetcher.__doc__ = explained
-    return intrinsic(prefetcher)
-
-
-prefetch = _prefetcher(2, "Ask for the cache line of array[index] to come to the second level, without waiting for it.")
-prefetch_near = _prefetcher(1, "The same to the first level: for what is used in a moment.")
 
 
 @part
@@ -154,7 +133,7 @@ def correct(data, indices, indptr, i, d, W, b, K, k, c, bias):
 
 
 @kernel
-def survey(rows, d, begin, end, weight, seen):
+def survey(rows: RowParts, d: int, begin: int, end: int, weight: Array, seen: Array) -> tuple[int, int, int, float]:
     """Return (what is wrong, row, entry, R²) for rows begin…end; R² over the rows of nonzero weight.
 
     Indices out of order do no harm, but repeated ones do: seen[j], where there is room for it, is the last row, counted
@@ -193,7 +172,9 @@ def survey(rows, d, begin, end, weight, seen):
 
 
 @kernel
-def score_rows(rows, d, order, begin, end, W, b, K, scores, out):
+def score_rows(
+    rows: RowParts, d: int, order: Array, begin: int, end: int, W: Array, b: Array, K: int, scores: Array, out: Array
+) -> None:
     """Write the K scores of the rows order[begin…end] (or begin…end themselves) into out, row after row."""
     data, indices, indptr = rows
     d, K, begin = np.uint64(d), np.uint64(K), np.uint64(begin)

@@ -1,18 +1,20 @@
 """Shards of a cluster: CSR indices among the features that occur, and what a pass over a shard has changed.
 
-w' − w, worth times; of an average Σ(w_t − w) over the n steps, which is n·(w' − w) − u
-along the precisions of AROW worth·(w'/v' − w/v) and worth·(1/v' − 1/v)
+weights     worth·(w' − w)
+average     Σ(w_t − w) over the n steps, which is n·(w' − w) − u
+with AROW   along the precisions: worth·(w'/v' − w/v) and worth·(1/v' − 1/v)
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 @kernel
-def renumber(indices, place, features, out):
+def renumber(indices: Array, place: Array, features: Array, out: Array) -> int:
     """Write the features that occur, sorted, and the place of each index among them; return how many occur.
 
     `place` has −1 for every feature.
@@ -31,7 +33,21 @@ def renumber(indices, place, features, out):
 
 
 @kernel
-def changes(before, spread_before, W, b, by_feature, late, late_b, late_by_feature, V, vb, n, worth, out):
+def changes(
+    before: Array,
+    spread_before: Array,
+    W: Array,
+    b: Array,
+    by_feature: bool,
+    late: Array,
+    late_b: Array,
+    late_by_feature: bool,
+    V: Array,
+    vb: Array,
+    n: int,
+    worth: float,
+    out: Array,
+) -> None:
     """Write the changes of each feature's weights, the bias last: out is (1 + averaging + spread, features + 1, outputs).
 
     Weights lie feature after feature or output after output; there is no average where `late_b` is empty, no spread where

@@ -11,8 +11,8 @@ Eight digits are read in one step: w = Σ dᵢ·10^(7−i) by three multiplicati
 
 import numpy as np
 
+from separatrix.kernels.bits import double_of, leading_zeros, load64, upper_product
 from separatrix.kernels.compiling import part
-from separatrix.kernels.parsing.bits import double_of, eight_bytes, leading_zeros, upper_product
 
 NUMBER, HARD, NOT_A_NUMBER = range(3)
 LOWEST, HIGHEST = -342, 308
@@ -77,11 +77,11 @@ def eight_digits(word):
 @part
 def digits(text, p, w):
     """Append the digits from p on to w; return w, modulo 2^64, and where they end."""
-    word = eight_bytes(text, p)
+    word = load64(text, p)
     while are_digits(word):
         w = w * _10_8 + eight_digits(word)
         p += _8
-        word = eight_bytes(text, p)
+        word = load64(text, p)
     while is_digit(text[p]):
         w = w * _10 + (np.uint64(text[p]) - _ZERO_BYTE)
         p += _1

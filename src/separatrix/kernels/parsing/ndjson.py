@@ -3,19 +3,20 @@
     {"features": {"name": number, …}, "label": "text" or whole number}
 
 in either order, with blanks between the parts. A line with anything else in it (a value that is no number, a third
-member, a name twice, half a character) makes the whole text *unusual*: somebody slower reads it, and says what is wrong
+member, a name twice, half a character) makes the whole text *unusual*: slower code reads it, and reports what is wrong
 with it if anything is. What is read here is read as JSON has it, numbers to the last bit.
 
 Names are looked up in a dictionary (see `dictionary`), new ones are added to it. The text ends with a line end and 8
-bytes that are not read for what they are.
+bytes of any value.
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array, Whole
+from separatrix.kernels.bits import load64
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.parsing.decimals import NUMBER, is_digit, number
 from separatrix.kernels.text.dictionary import append, look_up, same
-from separatrix.kernels.text.tokens import load64
 
 DONE, UNUSUAL, FULL = range(3)
 _0, _1, _2, _8 = (np.uint64(k) for k in (0, 1, 2, 8))
@@ -155,8 +156,24 @@ def _column(text, begin, end, seed, n, room, slots, offsets, arena, hash_of, see
 
 @kernel
 def read(
-    text, size, most, longest, largest, seed, n, room, slots, offsets, arena, hash_of, seen, stamp, out, labels, scratch
-):
+    text: Array,
+    size: int,
+    most: int,
+    longest: int,
+    largest: float,
+    seed: Whole,
+    n: int,
+    room: int,
+    slots: Array,
+    offsets: Array,
+    arena: Array,
+    hash_of: Array,
+    seen: Array,
+    stamp: int,
+    out: tuple[Array, ...],
+    labels: Array,
+    scratch: Array,
+) -> tuple[int, int, int, int, int]:
     """Read the lines of text[:size]; return (what came of it, rows, entries, names, distinct labels).
 
     At most `most` features a line, names of `longest` bytes, values up to `largest`; there are n names, and room for `room`.
@@ -249,18 +266,18 @@ def read(
                     value, end, state = number(text, p)
                     if state != NUMBER or not _strict(text, p, end) or end - p > np.uint64(15):
                         return UNUSUAL, row, entry, n, distinct
-                known = _0
-                while known < distinct:
-                    b, e = np.uint64(labels[known * _2]), np.uint64(labels[known * _2 + _1])
+                which = _0
+                while which < distinct:
+                    b, e = np.uint64(labels[which * _2]), np.uint64(labels[which * _2 + _1])
                     if e - b == end - begin and same(text, b, text, begin, end - begin):
                         break
-                    known += _1
-                if known == distinct:
+                    which += _1
+                if which == distinct:
                     if distinct * _2 == np.uint64(labels.size):
                         return UNUSUAL, row, entry, n, distinct
                     labels[distinct * _2], labels[distinct * _2 + _1] = begin, end
                     distinct += _1
-                label[row] = known
+                label[row] = which
                 p = _blanks(text, end)
             else:
                 return UNUSUAL, row, entry, n, distinct
@@ -277,7 +294,9 @@ def read(
 
 
 @kernel
-def enter(text, ends, seed, n, slots, offsets, arena, hash_of, seen):
+def enter(
+    text: Array, ends: Array, seed: Whole, n: int, slots: Array, offsets: Array, arena: Array, hash_of: Array, seen: Array
+) -> None:
     """Add names, all new, that lie end to end in the text, from number n on."""
     n, begin = np.uint64(n), _0
     for k in range(np.uint64(ends.size)):

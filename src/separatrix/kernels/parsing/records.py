@@ -8,8 +8,9 @@ its own.
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array, Whole
+from separatrix.kernels.bits import load64, trailing_zeros
 from separatrix.kernels.compiling import kernel, part
-from separatrix.kernels.parsing.bits import eight_bytes, trailing_zeros
 
 NEWLINE, RETURN, SPACE, TAB = (np.uint8(ord(sign)) for sign in "\n\r \t")
 _0, _1, _3, _8 = (np.uint64(k) for k in (0, 1, 3, 8))
@@ -27,10 +28,10 @@ def _field_end(text, p, end, delimiter):
     """Return where the next delimiter or line end is, eight bytes at a time, or the end."""
     marks, newlines, returns = _ONES * np.uint64(delimiter), _ONES * np.uint64(NEWLINE), _ONES * np.uint64(RETURN)
     while p + _8 <= end:
-        word = eight_bytes(text, p)
-        found = _zeros(word ^ marks) | _zeros(word ^ newlines) | _zeros(word ^ returns)
-        if found != _0:
-            return p + (trailing_zeros(found) >> _3)
+        word = load64(text, p)
+        ends = _zeros(word ^ marks) | _zeros(word ^ newlines) | _zeros(word ^ returns)
+        if ends != _0:
+            return p + (trailing_zeros(ends) >> _3)
         p += _8
     while p < end and text[p] != delimiter and text[p] != NEWLINE and text[p] != RETURN:
         p += _1
@@ -46,7 +47,9 @@ def _is_blank(text, begin, end):
 
 
 @kernel
-def split(text, begin, end, delimiter, quote, starts, lines, fields):
+def split(
+    text: Array, begin: int, end: int, delimiter: Whole, quote: Whole, starts: Array, lines: Array, fields: Array
+) -> tuple[int, int, int]:
     """Find the records of text[begin:end]; return (records, where the last whole one ends, lines up to there).
 
     Of each record: where it begins, the lines before it, and its fields, 0 for one of blanks alone. Where something other
@@ -95,7 +98,7 @@ def split(text, begin, end, delimiter, quote, starts, lines, fields):
 
 
 @kernel
-def squeeze(text, end, quote, out):
+def squeeze(text: Array, end: int, quote: Whole, out: Array) -> int:
     """Write text[:end] with one tab for each run of blanks outside quotes, none at the ends of lines; return its size."""
     n, pending, begun, quoted = _0, False, False, False
     for p in range(np.uint64(end)):

@@ -3,11 +3,12 @@
     label [qid:number] index:value index:value …  [# comment]
 
 Blank lines and comments are passed over. Indices rise within a line, from `least` (0 or 1) to `most`; they are stored less
-`least`. The text ends with a line end and 8 bytes that are not read for what they are: no byte is looked at beyond them.
+`least`. The text ends with a line end and 8 bytes of any value: no byte beyond them is read.
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.parsing.decimals import HARD, NUMBER, is_digit, number
 
@@ -48,7 +49,21 @@ def _whole(text, p):
 
 
 @kernel
-def parse(text, end, least, most, skip, values, indices, indptr, labels, queries, lines, hard, faults):
+def parse(
+    text: Array,
+    end: int,
+    least: int,
+    most: int,
+    skip: bool,
+    values: Array,
+    indices: Array,
+    indptr: Array,
+    labels: Array,
+    queries: Array,
+    lines: Array,
+    hard: Array,
+    faults: Array,
+) -> tuple[int, int, int, int, int, int, int]:
     """Read the lines of text[:end]; return (rows, entries, hard numbers, faults, lines, lowest index, highest index).
 
     hard[k] is where a number that `float` must read begins (or its index) and its place among the values, −1 − row for a

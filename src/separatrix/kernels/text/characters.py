@@ -10,6 +10,7 @@ need no table and run in vector lanes.
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 
 NEITHER, WORD, SINGLE, SINGLE_MORE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(4)
@@ -138,7 +139,19 @@ def fold_ascii(data, begin, end, lower, other, out, kinds, q):
 
 
 @kernel
-def fold(data, begin, end, pages, cells, specials, lower, other, out, kinds, at):
+def fold(
+    data: Array,
+    begin: Array,
+    end: Array,
+    pages: Array,
+    cells: Array,
+    specials: Array,
+    lower: bool,
+    other: int,
+    out: Array,
+    kinds: Array,
+    at: Array,
+) -> bool:
     """Fold the texts data[begin[i] : end[i]] into out, a newline after each; return whether that could be done.
 
     Without a table (no pages) it ends at the first text that is not ASCII. at[i] is where text i begins; kinds has PAD more

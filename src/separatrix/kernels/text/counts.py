@@ -10,6 +10,7 @@ The sort has no worst case, and the rows come out as SciPy wants them: sorted, e
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -27,7 +28,7 @@ def column_of(hashed, d):
 
 
 @kernel
-def place(hashes, ptr, d, signed, keys):
+def place(hashes: Array, ptr: Array, d: int, signed: bool, keys: Array) -> None:
     """Write the key of each n-gram; those of row i are ptr[i]…ptr[i+1]."""
     d = np.uint32(d)
     for i in range(np.uint64(ptr.size) - ONE):
@@ -47,7 +48,7 @@ def scatter(keys, n, shift, low, count, out):
 
 
 @kernel
-def sort(keys, spare, ptr, bits, count, next_of):
+def sort(keys: Array, spare: Array, ptr: Array, bits: int, count: Array, next_of: Array) -> bool:
     """Sort the keys by row and column, of `bits` bits; return whether the sorted ones are in `spare`."""
     n, bits = np.uint64(ptr[np.uint64(ptr.size) - ONE]), np.uint64(bits)
     digits = (bits + np.uint64(10)) // np.uint64(11)
@@ -76,7 +77,7 @@ def sort(keys, spare, ptr, bits, count, next_of):
 
 
 @kernel
-def count(keys, ptr, begin, indices, values, row_ptr):
+def count(keys: Array, ptr: Array, begin: int, indices: Array, values: Array, row_ptr: Array) -> float:
     """Write columns and counts from place `begin` on, and where each row ends; return the largest count."""
     q, largest = np.uint64(begin), 0.0
     for i in range(np.uint64(row_ptr.size)):
@@ -97,14 +98,14 @@ def count(keys, ptr, begin, indices, values, row_ptr):
 
 
 @kernel
-def count_texts(indices, df):
+def count_texts(indices: Array, df: Array) -> None:
     """Add 1 to df of each column that occurs."""
     for p in range(np.uint64(indices.size)):
         df[np.uint64(indices[p])] += 1
 
 
 @kernel
-def count_texts_so_far(indices, row_begin, row_end, n, df, rarity):
+def count_texts_so_far(indices: Array, row_begin: Array, row_end: Array, n: int, df: Array, rarity: Array) -> None:
     """Count row by row, after n texts; rarity is (1 + texts so far) / (1 + those with the column), this row included."""
     for i in range(np.uint64(row_end.size)):
         n += 1
@@ -114,7 +115,9 @@ def count_texts_so_far(indices, row_begin, row_end, n, df, rarity):
 
 
 @kernel
-def weigh(indices, row_begin, row_end, tf, by_column, by_entry, unit, values):
+def weigh(
+    indices: Array, row_begin: Array, row_end: Array, tf: Array, by_column: Array, by_entry: Array, unit: bool, values: Array
+) -> None:
     """Weigh the counts of each row in place: v ← ±tf[|v|], times the factor of the column or of the entry, each where there
     is one; then the row is divided by its length if `unit`.
     """

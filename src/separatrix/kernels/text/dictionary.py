@@ -6,16 +6,19 @@ A dictionary is a list of names laid end to end, arena[offsets[i] : offsets[i+1]
     heads    one place for each of d columns: hash << 32 | i + 1 of the first name met there, the others follow by
              `next_name`; names are told apart by their 32-bit hash
 
-Nothing grows here: the caller makes room for all that a block of n-grams could add.
+Nothing grows here: the caller makes room for all that a block of n-grams could add. A name's number is stored plus 1, so
+that 0 is a free place. The number of slots is a power of two larger than the number of names: every search ends.
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
+from separatrix.kernels.bits import load64, prefetch, store64
 from separatrix.kernels.compiling import kernel, part
-from separatrix.kernels.learning.rows import THREE, TWO, prefetch
 from separatrix.kernels.text.counts import ROW_SHIFT, column_of
-from separatrix.kernels.text.tokens import EIGHT, ONE, ZERO, load64, store64
+from separatrix.kernels.text.tokens import EIGHT, ONE, ZERO
 
+TWO, THREE = np.uint64(2), np.uint64(3)
 HALF = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 AHEAD = np.uint64(16)
@@ -58,7 +61,21 @@ def append(text, begin, end, i, offsets, arena):
 
 
 @kernel
-def learn(text, begin, end, hashes, ptr, n, document, slots, offsets, arena, hash_of, tally, keys):
+def learn(
+    text: Array,
+    begin: Array,
+    end: Array,
+    hashes: Array,
+    ptr: Array,
+    n: int,
+    document: int,
+    slots: Array,
+    offsets: Array,
+    arena: Array,
+    hash_of: Array,
+    tally: Array,
+    keys: Array,
+) -> int:
     """Count n-grams, those of text i being ptr[i]…ptr[i+1]; new ones are names from n on. Return how many names there are.
 
     tally holds three numbers a name: how often it occurred, in how many texts, and the last of these. keys are those of
@@ -87,7 +104,19 @@ def learn(text, begin, end, hashes, ptr, n, document, slots, offsets, arena, has
 
 
 @kernel
-def find(text, begin, end, hashes, ptr, slots, offsets, arena, columns, keys, key_ptr):
+def find(
+    text: Array,
+    begin: Array,
+    end: Array,
+    hashes: Array,
+    ptr: Array,
+    slots: Array,
+    offsets: Array,
+    arena: Array,
+    columns: Array,
+    keys: Array,
+    key_ptr: Array,
+) -> None:
     """Write the keys of the n-grams that have a column, and where those of each row begin."""
     q, total, last = ZERO, np.uint64(begin.size), np.uint64(slots.size) - ONE
     for i in range(np.uint64(ptr.size) - ONE):
@@ -105,7 +134,7 @@ def find(text, begin, end, hashes, ptr, slots, offsets, arena, columns, keys, ke
 
 
 @kernel
-def fill_slots(hash_of, n, slots):
+def fill_slots(hash_of: Array, n: int, slots: Array) -> None:
     """Put n names, all different, into empty slots."""
     last = np.uint64(slots.size) - ONE
     for i in range(np.uint64(n)):
@@ -132,7 +161,21 @@ def knows(hashed, column, heads, hash_of, next_name):
 
 
 @kernel
-def remember(text, begin, end, hashes, d, n, limit, heads, hash_of, next_name, offsets, arena, more):
+def remember(
+    text: Array,
+    begin: Array,
+    end: Array,
+    hashes: Array,
+    d: int,
+    n: int,
+    limit: int,
+    heads: Array,
+    hash_of: Array,
+    next_name: Array,
+    offsets: Array,
+    arena: Array,
+    more: Array,
+) -> int:
     """Keep the n-grams that are new as names from n on, up to `limit`; return how many names there are.
 
     more[j] is set where a name of column j could not be kept.
@@ -142,8 +185,8 @@ def remember(text, begin, end, hashes, d, n, limit, heads, hash_of, next_name, o
         if t + AHEAD < total:
             prefetch(heads, column_of(hashes[t + AHEAD], d))
         column = column_of(hashes[t], d)
-        known, last = knows(hashes[t], column, heads, hash_of, next_name)
-        if known:
+        is_kept, last = knows(hashes[t], column, heads, hash_of, next_name)
+        if is_kept:
             continue
         if n >= limit:
             more[column] = 1
@@ -159,7 +202,7 @@ def remember(text, begin, end, hashes, d, n, limit, heads, hash_of, next_name, o
 
 
 @kernel
-def link(hash_of, n, d, heads, next_name):
+def link(hash_of: Array, n: int, d: int, heads: Array, next_name: Array) -> None:
     """Make heads and links of n names."""
     d = np.uint32(d)
     for i in range(np.uint64(n)):

@@ -2,13 +2,14 @@
 
 number     v ≠ 0 at the column's feature
 bins       x > 0: those of the thresholds t₁ < t₂ < … that x exceeds, all of them (thermometer) or the last (one-hot);
-x < 0: likewise −x and thresholds of their own; x = 0: none
+           x < 0: likewise −x and thresholds of their own; x = 0: none
 category   1 at the category's feature
 missing    1 at the last feature of the column, where it has one for that
 """
 
 import numpy as np
 
+from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
@@ -28,7 +29,9 @@ def exceeded(x, thresholds, begin, end):
 
 
 @kernel
-def bins(x, thresholds, n_above, thermometer, base, missing, start, count):
+def bins(
+    x: Array, thresholds: Array, n_above: int, thermometer: bool, base: int, missing: int, start: Array, count: Array
+) -> None:
     """Write the run of each number; the first n_above thresholds are those of x > 0, the others those of −x.
 
     `missing` is the feature of NaN, −1: none.
@@ -49,7 +52,7 @@ def bins(x, thresholds, n_above, thermometer, base, missing, start, count):
 
 
 @kernel
-def scaled(x, shift, scale, base, missing, start, count, value):
+def scaled(x: Array, shift: float, scale: float, base: int, missing: int, start: Array, count: Array, value: Array) -> None:
     """Write the run of each number (x − shift)·scale: none for 0; NaN is 0, and 1 at the feature `missing`, −1: none."""
     for i in range(np.uint64(x.size)):
         v, first = (x[i] - shift) * scale, np.int64(base)
@@ -61,7 +64,7 @@ def scaled(x, shift, scale, base, missing, start, count, value):
 
 
 @kernel
-def lay_out(start, count, value, one, p, indices, data, ptr):
+def lay_out(start: Array, count: Array, value: Array, one: Array, p: int, indices: Array, data: Array, ptr: Array) -> None:
     """Write the rows of a block, the runs of p columns one after the other; ptr[0] is where they begin.
 
     Column j's run in row i is that at j·n + i; its value is 1 where one[j].

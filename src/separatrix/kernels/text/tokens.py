@@ -9,10 +9,9 @@ the i-th end belong together. A bit mask of 64 bytes gives both, so that there i
 """
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
+from separatrix.kernels.arrays import Array
+from separatrix.kernels.bits import load32, load64, store64, trailing_zeros
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.text.characters import NEITHER
 
@@ -23,50 +22,6 @@ TOP = np.uint64(63)
 BLANK = np.uint8(32)
 C1, C2, C3 = np.uint32(0xCC9E2D51), np.uint32(0x1B873593), np.uint32(0xE6546B64)
 F1, F2 = np.uint32(0x85EBCA6B), np.uint32(0xC2B2AE35)
-
-
-def _loader(bits, result):
-    @intrinsic
-    def load(typing_context, array, index):
-        """Return the bytes from array[index] on as one little-endian number, aligned or not."""
-
-        def emit(context, builder, signature, arguments):
-            data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
-            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
-            return builder.load(address, align=1)
-
-        return result(array, index), emit
-
-    return load
-
-
-load32, load64 = _loader(32, types.uint32), _loader(64, types.uint64)
-
-
-@intrinsic
-def store64(typing_context, array, index, value):
-    """Write eight bytes at array[index], aligned or not."""
-
-    def emit(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
-        builder.store(arguments[2], address, align=1)
-        return context.get_dummy_value()
-
-    return types.void(array, index, types.uint64), emit
-
-
-@intrinsic
-def trailing_zeros(typing_context, value):
-    """Return the place of the lowest bit that is set, of a number that is not 0."""
-
-    def emit(context, builder, signature, arguments):
-        word = ir.IntType(64)
-        takes = ir.FunctionType(word, [word, ir.IntType(1)])
-        count = builder.module.declare_intrinsic("llvm.cttz", [word], takes)
-        return builder.call(count, [arguments[0], ir.IntType(1)(1)])
-
-    return types.uint64(types.uint64), emit
 
 
 @part
@@ -80,7 +35,7 @@ def mask(kinds, p, bit):
 
 
 @kernel
-def find_tokens(kinds, n, singles, begin, end):
+def find_tokens(kinds: Array, n: int, singles: bool, begin: Array, end: Array) -> int:
     """Write where each token of the n bytes begins and ends; return how many there are."""
     k, j, words_before, singles_before = ZERO, ZERO, ZERO, ZERO
     for p in range(ZERO, np.uint64(n), np.uint64(64)):
@@ -111,7 +66,7 @@ def width(lead):
 
 
 @kernel
-def drop_single(text, n, begin, end):
+def drop_single(text: Array, n: int, begin: Array, end: Array) -> int:
     """Leave out tokens of one character; return how many are left."""
     k = ZERO
     for t in range(np.uint64(n)):
@@ -122,7 +77,7 @@ def drop_single(text, n, begin, end):
 
 
 @kernel
-def deal_tokens(at, n, begin, sizes):
+def deal_tokens(at: Array, n: int, begin: Array, sizes: Array) -> None:
     """Count the tokens of each text."""
     t, n = ZERO, np.uint64(n)
     for i in range(np.uint64(sizes.size)):
@@ -133,7 +88,7 @@ def deal_tokens(at, n, begin, sizes):
 
 
 @kernel
-def lay_apart(text, n, begin, end, out):
+def lay_apart(text: Array, n: int, begin: Array, end: Array, out: Array) -> None:
     """Copy n tokens to out with one space after each, eight bytes at a time; begin and end follow them."""
     q = ZERO
     for t in range(np.uint64(n)):
@@ -146,7 +101,7 @@ def lay_apart(text, n, begin, end, out):
 
 
 @kernel
-def lay_characters(text, kinds, at, out, begin, end, sizes):
+def lay_characters(text: Array, kinds: Array, at: Array, out: Array, begin: Array, end: Array, sizes: Array) -> int:
     """Copy each text to out, two spaces or more in a row as one blank; its pieces are its characters. Return how many."""
     k, q = ZERO, ZERO
     for i in range(np.uint64(sizes.size)):
@@ -170,7 +125,9 @@ def lay_characters(text, kinds, at, out, begin, end, sizes):
 
 
 @kernel
-def lay_padded_words(text, n, word_begin, word_end, out, begin, end, sizes):
+def lay_padded_words(
+    text: Array, n: int, word_begin: Array, word_end: Array, out: Array, begin: Array, end: Array, sizes: Array
+) -> int:
     """Copy n words to out, a blank before and after each; the pieces of each are its characters. Return how many."""
     k, q = ZERO, ZERO
     for t in range(np.uint64(n)):
@@ -191,7 +148,7 @@ def lay_padded_words(text, n, word_begin, word_end, out, begin, end, sizes):
 
 
 @kernel
-def count_grams(sizes, groups, low, high, whole, ptr):
+def count_grams(sizes: Array, groups: Array, low: int, high: int, whole: bool, ptr: Array) -> int:
     """Write where the n-grams of each text begin; text i has groups[i] runs of sizes[…] pieces. Return how many there are.
 
     With `whole`, a run shorter than n is one n-gram itself, once.
@@ -212,7 +169,9 @@ def count_grams(sizes, groups, low, high, whole, ptr):
 
 
 @kernel
-def find_grams(begin, end, sizes, low, high, whole, gram_begin, gram_end):
+def find_grams(
+    begin: Array, end: Array, sizes: Array, low: int, high: int, whole: bool, gram_begin: Array, gram_end: Array
+) -> None:
     """Write where each n-gram begins and ends, run after run, short ones first."""
     t, first = ZERO, ZERO
     for g in range(np.uint64(sizes.size)):
@@ -253,7 +212,7 @@ def murmur(text, begin, end):
 
 
 @kernel
-def hash_grams(text, begin, end, hashes):
+def hash_grams(text: Array, begin: Array, end: Array, hashes: Array) -> None:
     """Write the hash of each n-gram."""
     for t in range(np.uint64(begin.size)):
         hashes[t] = murmur(text, np.uint64(begin[t]), np.uint64(end[t]))

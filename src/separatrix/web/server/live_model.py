@@ -221,7 +221,7 @@ class LiveModel:
         averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - run.ledger.average_after)
         up, down = (frozen(self._place_of[side[begin:end]].astype(np.int32)) for side in (commit.up, commit.down))
         shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
-        replays.go_on(
+        replays.resume(
             *(commit.rows.parts, run.last.d, frozen(np.arange(begin, end)), up, down, frozen(commit.correction[begin:end])),
             *(frozen(shrink), frozen(averaged), (run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma),
             *(run.last.K, run.bias, run.rule.spread == "full"),
