@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from separatrix.analysis.tracing import trace as trace
     from separatrix.data.formats.svmlight import load_svmlight as load_svmlight
     from separatrix.engine.ledger import Ledger as Ledger
+    from separatrix.estimators.featurizers import TableFeatures as TableFeatures
+    from separatrix.estimators.featurizers import TextFeatures as TextFeatures
     from separatrix.estimators.fisher import FisherDiscriminant as FisherDiscriminant
     from separatrix.estimators.kernel_perceptron import KernelPerceptron as KernelPerceptron
     from separatrix.estimators.linear import AveragedPerceptron as AveragedPerceptron
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from separatrix.estimators.linear import VotedPerceptron as VotedPerceptron
     from separatrix.estimators.max_margin import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.estimators.max_margin import margin as margin
-    from separatrix.features.table import TableFeatures as TableFeatures
-    from separatrix.features.text import TextFeatures as TextFeatures
     from separatrix.modelfile.model import Model as Model
     from separatrix.modelfile.model import load as load
     from separatrix.modelfile.model import save as save
@@ -44,8 +44,8 @@ _HOMES = {
     "PassiveAggressive": "estimators.linear",
     "Perceptron": "estimators.linear",
     "PocketPerceptron": "estimators.linear",
-    "TableFeatures": "features.table",
-    "TextFeatures": "features.text",
+    "TableFeatures": "estimators.featurizers",
+    "TextFeatures": "estimators.featurizers",
     "Trace": "analysis.tracing",
     "VotedPerceptron": "estimators.linear",
     "certify": "proofs.certificate",

@@ -257,7 +257,7 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
     code = """if True:
         import resource, sys
         from separatrix import load
-        import separatrix.estimators.linear, separatrix.features.text
+        import separatrix.estimators.linear, separatrix.estimators.featurizers
         from separatrix.modelfile.model import ModelFileError
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20),) * 2)

@@ -20,8 +20,8 @@ from separatrix.cluster.fitting import bounds, fit
 from separatrix.cluster.shards import Shard
 from separatrix.cluster.work import Total
 from separatrix.data.errors import DataError
-from separatrix.features.table import TableFeatures
-from separatrix.features.text import TextFeatures
+from separatrix.features.table import TableFeaturizer
+from separatrix.features.text import TextFeaturizer
 from separatrix.modelfile.model import replacing, save
 
 
@@ -29,8 +29,8 @@ def train_on_shards(options: TrainOptions, learner: Any) -> dict[str, Any]:
     """Train on shards, write the model, and return the summary."""
     if options.learner not in ("averaged", "last"):
         raise DataError(f"--engine supports the learners averaged and last, not {options.learner}")
-    features = TableFeatures(
-        roles=options.roles(), numbers=options.numbers or "bins", text=TextFeatures(n_features=1 << options.bits)
+    features = TableFeaturizer(
+        roles=options.roles(), numbers=options.numbers or "bins", text=TextFeaturizer(n_features=1 << options.bits)
     )
     reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error}
     reading["header"] = "auto" if options.header is None else options.header

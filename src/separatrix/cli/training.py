@@ -19,7 +19,7 @@ from separatrix.files.out_of_core import State, begin, go_on
 from separatrix.modelfile.model import load, save
 
 if TYPE_CHECKING:
-    from separatrix.features.table import TableFeatures
+    from separatrix.features.table import TableFeaturizer
 
 LEARNERS = {
     "averaged": AveragedPerceptron,
@@ -117,19 +117,21 @@ class Training:
         header: bool | str = "auto" if options.header is None else options.header
         return open_source(data, format=options.form, label=label, header=header, on_error=options.on_error)
 
-    def _features(self, source: Source) -> TableFeatures | None:
+    def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options
         if source.kind == "rows":
             if options.roles() or options.numbers:
                 raise DataError(f"{source.name}: {source.format} data have no columns that could have a role")
             return None
-        from separatrix.features.table import TableFeatures
-        from separatrix.features.text import TextFeatures
+        from separatrix.features.table import TableFeaturizer
+        from separatrix.features.text import TextFeaturizer
 
         assert source.schema is not None
         names = [name for name in source.schema.names if name != source.label]
         roles = roles_for(source.name, source.schema.names, names, options.roles())
-        return TableFeatures(roles=roles, numbers=options.numbers or "bins", text=TextFeatures(n_features=1 << options.bits))
+        return TableFeaturizer(
+            roles=roles, numbers=options.numbers or "bins", text=TextFeaturizer(n_features=1 << options.bits)
+        )
 
     def _learner(self) -> Any:
         options = self.options

@@ -12,7 +12,6 @@ import numpy as np
 
 from separatrix.analysis.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
 from separatrix.cluster.engines import Engine, engine_of
-from separatrix.cluster.learning import lean
 from separatrix.cluster.mixing import MIXES, Mixture, Told
 from separatrix.cluster.shards import Known, Piece, Reading, fingerprint
 from separatrix.cluster.work import Lead, Learn, Open, Survey
@@ -21,6 +20,7 @@ from separatrix.engine.labels import check_kinds
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
+from separatrix.estimators.featurizers import TableFeatures
 from separatrix.estimators.online import OnlineLearner
 from separatrix.files.blocks import Labels
 from separatrix.files.out_of_core import State
@@ -163,9 +163,8 @@ class _Fit:
 
     def _open(self, train: list[int], known: Any) -> None:
         """Find out how to read, and learn the columns of tables."""
-        from separatrix.features.table import TableFeatures
-
-        self.reading.features = known or self.given or TableFeatures()
+        wanted = self.given or TableFeatures()
+        self.reading.features = (known or wanted).plain()
         opening = Open(self.reading, learn=known is None)
         first = self.engine.reduce(opening, train[:1]).found or self.engine.reduce(opening, train).found
         if first is None:
@@ -176,12 +175,9 @@ class _Fit:
         self.features = known
         if known is None:
             columns = self._reduce("learning the columns", Learn(self.reading), train)
-            self.features = self.reading.features._publish(columns.schema)
-            self.features._known()
-            if self.given is not None:
-                vars(self.given).update(vars(self.features))
-                self.features = self.given
-        self.reading.features = lean(self.features)
+            wanted.roles = self.reading.features.roles
+            self.features = wanted.adopt(columns.schema)
+        self.reading.features = self.features.without_names()
 
     def _train(self, mixture: Mixture, kept: Model | None) -> Model:
         estimator = self.estimator

@@ -8,7 +8,6 @@ order in which they were first met, quantiles by the rows with the smallest keys
 from __future__ import annotations
 
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ from separatrix.features.columns.arrow_columns import BLOCK_ROWS, frame_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, hashed
 from separatrix.features.columns.numbers import NumberColumn
 from separatrix.features.columns.schema import Part, Schema, TextColumn
-from separatrix.features.table import TableFeatures
+from separatrix.features.table import TableFeaturizer
 from separatrix.features.words.indexing import Hashed, Listed
 from separatrix.features.words.ngrams import Grams
 from separatrix.features.words.vocabulary import Dictionary, Names
@@ -45,9 +44,9 @@ class Columns:
         return self
 
 
-def begun(features: TableFeatures, tables: Iterable[Any]) -> Schema | None:
+def begun(features: TableFeaturizer, tables: Iterable[Any]) -> Schema | None:
     """Return a schema that knows the columns and their roles by the first rows, and has learned nothing else."""
-    schema, n = features._begin(), 0
+    schema, n = features.new_schema(), 0
     for table in tables:
         schema.take(frame_of(table.slice(0, BLOCK_ROWS - n)))
         n += min(table.num_rows, BLOCK_ROWS - n)
@@ -72,24 +71,9 @@ def learned(known: Schema, number: int, tables: Iterable[Any]) -> Columns:
     schema = _afresh(known, number * FIRST_ROW)
     for table in tables:
         schema.take(frame_of(table))
-    if schema.blocks.rows:
-        schema._learn()
+    schema.learn_rest()
     schema.n_rows -= number * FIRST_ROW
     return Columns(schema if schema.n_rows else None)
-
-
-def lean(features: TableFeatures) -> TableFeatures:
-    """Return the same features without the names of hashed words, which no row needs: what goes to the workers."""
-    features = copy(features)
-    features._learned = schema = copy(features._known())
-    schema.parts = dict(schema.parts)
-    for name, part in schema.parts.items():
-        if isinstance(part, TextColumn) and isinstance(part.features._learned, Hashed):
-            schema.parts[name] = part = copy(part)
-            part.features = copy(part.features)
-            part.features._learned = learned = copy(part.features._learned)
-            learned.names = None  # type: ignore[union-attr]
-    return features
 
 
 def add(part: Part, other: Part) -> None:
@@ -100,10 +84,10 @@ def add(part: Part, other: Part) -> None:
     part.n, part.n_missing = part.n + other.n, part.n_missing + other.n_missing
     if isinstance(part, TextColumn):
         mine, theirs = part.features, other.features  # type: ignore[union-attr]
-        if mine.__sklearn_is_fitted__() and theirs.__sklearn_is_fitted__():
-            _add_words(mine._learned, theirs._learned)
-            mine._publish(mine._learned)
-        elif theirs.__sklearn_is_fitted__():
+        if mine.is_fitted() and theirs.is_fitted():
+            _add_words(mine.index, theirs.index)
+            mine.adopt(mine.index)
+        elif theirs.is_fitted():
             part.features = theirs
     elif isinstance(part, CategoryColumn):
         _add_categories(part, other)

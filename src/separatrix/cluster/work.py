@@ -91,7 +91,7 @@ class Open:
         except NoExampleError:
             return First(None)
         assert schema is not None
-        reading.features._publish(schema)
+        reading.features.adopt(schema)
         return First(reading)
 
 
@@ -106,7 +106,7 @@ class Learn:
         source = self.reading.source(shard)
         try:
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            return learned(self.reading.features._learned, shard.number, tables)
+            return learned(self.reading.features.schema_so_far, shard.number, tables)
         except NoExampleError:
             return Columns(None)
 

@@ -8,7 +8,7 @@ from typing import Any
 from separatrix.exporting.linear_decision import linear_decision
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.numbers import NumberColumn
-from separatrix.features.table import TableFeatures
+from separatrix.features.table import TableFeaturizer
 
 CLOSING_QUOTES = {'"': '"', "`": "`", "[": "]"}
 
@@ -94,18 +94,18 @@ def _literal(label: Any) -> str:
     return repr(label)
 
 
-def sql_features(features: TableFeatures, quote: str = '"') -> list[str]:
+def sql_features(features: TableFeaturizer, quote: str = '"') -> list[str]:
     r"""Return a SQL expression for each feature of a table: 0 or 1, or a scaled number.
 
     Raise ValueError for columns of text and for hashed categories, which SQL cannot compute.
 
     Examples
     --------
-    >>> sql_features(TableFeatures(numbers="none").fit({"age": [22.0, 38.0], "job": ["clerk", "cook"]}))
+    >>> sql_features(TableFeaturizer(numbers="none").fit({"age": [22.0, 38.0], "job": ["clerk", "cook"]}))
     ['COALESCE("age", 0)', 'CASE WHEN "job" = \'clerk\' THEN 1 ELSE 0 END', 'CASE WHEN "job" = \'cook\' THEN 1 ELSE 0 END']
     """
     expressions: list[str] = []
-    for name, column in features._known().parts.items():
+    for name, column in features.schema.parts.items():
         sql_name = quoted(name, quote)
         if isinstance(column, NumberColumn):
             of_column = _of_numbers(column, sql_name)

@@ -22,7 +22,7 @@ from separatrix.engine.rows import Array
 from separatrix.files.blocks import Blocks, held_out_rows
 
 if TYPE_CHECKING:
-    from separatrix.features.table import TableFeatures
+    from separatrix.features.table import TableFeaturizer
 
 HELD_OUT_MEMORY = 8
 """Held-out examples get this part of the memory."""
@@ -35,7 +35,7 @@ class Gathered:
     blocks: Blocks
     held_out: Blocks | None
     classes: Array
-    features: TableFeatures | None
+    features: TableFeaturizer | None
 
     def close(self) -> None:
         """Let go of everything."""
@@ -49,7 +49,7 @@ Told = Callable[[str, int], None]
 
 def gather(
     source: Source,
-    features: TableFeatures | None,
+    features: TableFeaturizer | None,
     *,
     memory: int,
     fraction: float = 0.0,
@@ -132,7 +132,7 @@ def _gather_rows(source: Source, blocks: Blocks, kept: Blocks | None, fraction: 
 def _gather_tables(
     batches: Any,
     label: str,
-    features: TableFeatures,
+    features: TableFeaturizer,
     blocks: Blocks,
     kept: Blocks | None,
     fraction: float,

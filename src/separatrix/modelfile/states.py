@@ -335,17 +335,17 @@ CLASSIFIERS = {
     "MaxMarginClassifier": Kind("estimators.max_margin", pack_margin, unpack_margin),
 }
 FEATURES = {
-    "TableFeatures": Kind("features.table", pack_stated, unpack_stated),
-    "TextFeatures": Kind("features.text", pack_stated, unpack_stated),
+    "TableFeatures": Kind("estimators.featurizers", pack_stated, unpack_stated),
+    "TextFeatures": Kind("estimators.featurizers", pack_stated, unpack_stated),
 }
 """What a model file can hold. A class with `get_state` and `from_state` is one more entry with `pack_stated`."""
 
 
 def pack(thing: Any, kinds: dict[str, Kind], parcel: Parcel, at: str, ledger: bool = True) -> State:
     """Put a classifier or a featurizer into a parcel."""
-    name = type(thing).__name__
-    if name not in kinds or type(thing) is not _class(name, kinds):
-        raise ModelFileError(f"a {name} cannot be put in a model file; these can: {', '.join(kinds)}")
+    name = getattr(thing, "saved_as", "") or type(thing).__name__
+    if name not in kinds or not issubclass(_class(name, kinds), type(thing)):
+        raise ModelFileError(f"a {type(thing).__name__} cannot be put in a model file; these can: {', '.join(kinds)}")
     return {"class": name, **kinds[name].pack(thing, parcel, at, ledger)}
 
 

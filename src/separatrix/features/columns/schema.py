@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Blocks,
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
 from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Role, inferred
-from separatrix.features.text import TextFeatures
+from separatrix.features.text import TextFeaturizer
 from separatrix.kernels.text import tables as kernels
 
 LAID_OUT = 1 << 20
@@ -26,11 +27,11 @@ TEXT_WIDTH = 1 << 20
 
 
 class TextColumn:
-    """One column of texts: its features are those of `TextFeatures`."""
+    """One column of texts: its features are those of `TextFeaturizer`."""
 
     role = "text"
 
-    def __init__(self, name: str, features: TextFeatures) -> None:
+    def __init__(self, name: str, features: TextFeaturizer) -> None:
         self.name, self.features = name, features
         self.n = self.n_missing = 0
         self.alone = False
@@ -71,7 +72,7 @@ class TextColumn:
     def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Take back what `state` gave."""
         self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
-        self.features = TextFeatures.from_state(state["text"], arrays)
+        self.features = TextFeaturizer.from_state(state["text"], arrays)
 
 
 class Settings(NamedTuple):
@@ -83,7 +84,7 @@ class Settings(NamedTuple):
     thermometer: bool
     most: int
     n_hashed: int
-    text: TextFeatures | None
+    text: TextFeaturizer | None
 
 
 Part = NumberColumn | CategoryColumn | BooleanColumn | TextColumn
@@ -224,7 +225,22 @@ class Schema:
         if role == "boolean":
             return BooleanColumn(name)
         shared = {"n_features": TEXT_WIDTH >> (n_texts - 1).bit_length()}
-        return TextColumn(name, TextFeatures(**(how.text.get_params() if how.text is not None else shared)))
+        return TextColumn(name, TextFeaturizer(**(how.text.get_params() if how.text is not None else shared)))
+
+    def without_names(self) -> Schema:
+        """Return the same schema without the names of hashed words."""
+        schema = copy(self)
+        schema.parts = dict(self.parts)
+        for name, part in self.parts.items():
+            if isinstance(part, TextColumn):
+                schema.parts[name] = text = copy(part)
+                text.features = part.features.without_names()
+        return schema
+
+    def learn_rest(self) -> None:
+        """Learn from the rows that do not fill a block, as the last of a stream."""
+        if self.blocks.rows:
+            self._learn()
 
     @property
     def notes(self) -> list[str]:
@@ -236,8 +252,7 @@ class Schema:
         if self.settled:
             return
         self.check()
-        if self.blocks.rows:
-            self._learn()
+        self.learn_rest()
         for part in self.parts.values():
             part.settle()
         self.settled = True

@@ -183,3 +183,6 @@ class Listed:
     def restore(self, state: dict[str, Array]) -> None:
         """Take back what `state` gave."""
         self.vocabulary.restore({key.removeprefix("vocabulary_"): value for key, value in state.items()})
+
+
+ColumnIndex = Hashed | Listed

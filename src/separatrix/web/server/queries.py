@@ -11,8 +11,8 @@ import orjson
 
 from separatrix.analysis.explaining import by_columns
 from separatrix.analysis.explanation import BIAS, Explanation, Term
-from separatrix.features.table import TableFeatures
-from separatrix.features.text import TextFeatures
+from separatrix.features.table import TableFeaturizer
+from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
@@ -79,7 +79,7 @@ def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, An
     terms.sort(key=lambda term: -abs(term.product))
     total = math.fsum(term.product for term in terms)
     by = None
-    if isinstance(machine.features, TableFeatures) and examples.sources is not None:
+    if isinstance(machine.features, TableFeaturizer) and examples.sources is not None:
         by = by_columns(machine.features, examples.sources[0].get, row.indices, products, offset if bias else None)
     told = Explanation(label, score, shown, terms, total, no_causes=_NO_CAUSES, columns=by)
     return told.to_dict() | {"commit": number}
@@ -90,8 +90,8 @@ def _naming(machine: LiveModel, index: FeatureIndex | None, examples: RequestExa
     if index is not None:
         return index.listed.__getitem__
     features = machine.features
-    if isinstance(features, TextFeatures) and features.columns == "hashed" and not features.keep_names:
-        features = TextFeatures(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
+    if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
+        features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
     return lambda j: " | ".join(features.names_of(j)) or f"column {j}"
 
 

@@ -16,8 +16,8 @@ import orjson
 import pyarrow as pa
 
 from separatrix.engine.rows import Floats, Ints
-from separatrix.features.table import TableFeatures
-from separatrix.features.text import TextFeatures
+from separatrix.features.table import TableFeaturizer
+from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import SparseRows
 
 MOST_LETTERS = 1000
@@ -83,9 +83,9 @@ class RequestReader:
         self.features, self.limits = features, limits
         self.field = "features"
         self._text_column: str | None = None
-        if isinstance(features, TextFeatures):
+        if isinstance(features, TextFeaturizer):
             self.field = "text"
-        elif isinstance(features, TableFeatures):
+        elif isinstance(features, TableFeaturizer):
             self.field = "row"
             roles = {name: role for name, role in features.roles_.items() if role != "drop"}
             self._text_column = next(iter(roles)) if list(roles.values()) == ["text"] else None

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron
-from separatrix.features.text import TextFeatures
+from separatrix.features.text import TextFeaturizer
 from separatrix.modelfile.model import Model, load, replacing, save
 from separatrix.modelfile.parcel import ModelFileError
 from separatrix.web.server.live_model import LiveModel
@@ -54,7 +54,7 @@ def fresh(settings: dict[str, Any]) -> Model:
     learner._validate_params()
     features = None
     if settings["text"]:
-        features = TextFeatures(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
+        features = TextFeaturizer(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
     elif RULES[settings["rule"]].spread == "full":
         raise DataError(f'--rule "{settings["rule"]}" keeps a matrix, and the features are not known yet: use arow')
     return Model(learner, features)

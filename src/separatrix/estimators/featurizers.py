@@ -1,0 +1,117 @@
+"""The featurizers as scikit-learn transformers: `TextFeatures` and `TableFeatures`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+
+from separatrix.features.table import TableFeaturizer
+from separatrix.features.text import TextFeaturizer
+
+
+class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
+    r"""Turn a column of texts into a sparse matrix of weighed n-grams.
+
+    The defaults (words and punctuation marks, one and two in a row, sublinear tf-idf, unit length) serve short messages and
+    long articles alike. Tokens are exactly what `re.findall(token_pattern, text.lower())` finds, for text of any script;
+    malformed UTF-8 is read as `bytes.decode("utf-8", "replace")` reads it; None and NaN are empty texts.
+
+    Parameters
+    ----------
+    analyzer : "word"; "char": n-grams of characters, two spaces or more being one; "char_wb": the same within words, with a
+        blank before and after each (both as in scikit-learn)
+    token_pattern : what a word is: `\w+|[^\w\s]`, words and single marks; `\w+`; `(?u)\b\w\w+\b`, scikit-learn's words of
+        two characters or more; `\S+`
+    ngram_range : (fewest, most) words or characters of an n-gram
+    lowercase : whether to lower-case the text first, as `str.lower` does
+    columns : "hashed": column |h| mod `n_features` for the 32-bit MurmurHash3 h; "vocabulary": one for each n-gram seen
+    n_features : the number of hashed columns
+    alternate_sign : count −1 where h is negative, so that n-grams sharing a column cancel rather than add up
+    min_df : the fewest texts that an n-gram of the vocabulary must occur in
+    max_features : the most columns of a vocabulary: the most frequent n-grams, of equally frequent ones the first in order
+    tf : "count", "binary" or "sublinear", 1 + ln(count)
+    idf : multiply by ln((1 + n)/(1 + df)) + 1, for n texts of which df have the column, and by 0 where none has: what was
+        never seen has no part in a row's length either, as with a vocabulary
+    norm : "l2": rows of length 1; None
+    keep_names : how many names of hashed columns to keep; 0: none
+    dtype : float64 or float32
+    n_jobs : how many threads transform, as in scikit-learn; the features are the same
+
+    Examples
+    --------
+    >>> from separatrix import TextFeatures
+    >>> features = TextFeatures().fit(["Free entry: call now!", "Call me", "Free?"])
+    >>> X = features.transform(["CALL me free"])
+    >>> sorted((round(float(x), 3), features.names_of(j)) for j, x in zip(X.indices, X.data))
+    [(0.0, []), (0.428, ['call']), (0.428, ['free']), (0.563, ['call me']), (0.563, ['me'])]
+    """
+
+    not_fitted_error = NotFittedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted()
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the transformer takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = self.needs_fit()
+        return tags
+
+
+class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
+    """Turn a table of mixed columns into a sparse matrix.
+
+    Each column gets a role from its type and its first rows (at most 16,384): numbers, categories, truth values, texts, or
+    dropped; `roles` overrides. Missing values (None, NaN, null) have a feature of their own where some were learned from,
+    and none otherwise. Learning goes batch by batch in bounded memory, and the batches leave no trace in the result.
+
+    Parameters
+    ----------
+    roles : of columns by name: "number", "category", "boolean", "text" or "drop"
+    numbers : "bins": quantile bins of the values that are not 0, which is a bin of its own; "standard": mean 0 (unless most
+        values are 0) and deviation 1; "max-abs": divided by the largest size; "none": as they are
+    n_bins : about how many bins; a value as frequent as a bin has one to itself. "auto": 32, and fewer, down to 4, where
+        there are more than 64 columns of numbers
+    code : of bins. "thermometer": a feature for each threshold, "age > 37", and 1 for all that are exceeded; "one-hot": a
+        feature for each bin
+    max_categories : how many categories of a column get a feature each, the first come first; later ones share hashed ones
+    n_hashed : how many hashed features such a column has
+    text : the `TextFeatures` for columns of text; by default its defaults, with 2^20 features divided among the columns
+    dtype : float64 or float32
+
+    Attributes
+    ----------
+    roles_ : the role of each column
+    notes_ : what was left out, and why
+    n_features_out_ : the number of features
+    n_rows_ : how many rows were learned from
+
+    Examples
+    --------
+    >>> from separatrix import TableFeatures
+    >>> table = {"age": [22, 38, 38, None], "job": ["clerk", "cook", None, "clerk"], "gain": [0.0, 0.0, 0.0, 5178.0]}
+    >>> features = TableFeatures().fit(table)
+    >>> features.get_feature_names_out().tolist()
+    ['age > 22', 'age is missing', 'job=clerk', 'job=cook', 'job is missing', 'gain > 0']
+    >>> features.transform({"age": [30], "job": ["pilot"], "gain": [100.0]}).toarray()
+    array([[1., 0., 0., 0., 0., 1.]])
+    """
+
+    not_fitted_error = NotFittedError
+    text_class = TextFeatures
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.is_fitted()
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what the transformer takes."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.allow_nan = True
+        return tags
