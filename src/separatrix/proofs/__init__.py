@@ -1,5 +1,5 @@
-"""Separable, touching or inseparable, with a proof that anybody can check.
+"""Whether data are separable, touching or inseparable, with a proof that anybody can check.
 
-In come rows and class codes; out goes a `Certificate`. `prover` finds a proof; `checker` checks it from the data alone and
-shares no code with the prover.
+Rows and class codes come in; a `Certificate` goes out. `prover` and the modules that it imports find a proof, `checker`
+checks it from the data alone, and neither imports the other: only `certificate` calls both.
 """

@@ -1,8 +1,9 @@
-"""Can a linear classifier get these examples right? Answered with a proof that checks itself (L1 4 and 8–10, L2 7, L4 5–7).
+"""Whether a linear classifier can get all examples right, with a proof that can be checked (L1 4 and 8–10, L2 7, L4 5–7).
 
-`verdict` and `separation` are two questions. The verdict is about strict scores: *separable* where some w has every
-⟨w,a⟩ > 0; *touching* where that needs a meaning for a score of 0; else *inseparable*. The separation is the
-statistician's: *complete*, *quasi-complete* where some w has no negative ⟨w,a⟩ and not all 0, else *overlap*.
+`verdict` and `separation` answer two questions. The verdict is about strict scores: *separable* if some w has every
+⟨w,a⟩ > 0; *touching* if that needs a meaning for a score of 0; else *inseparable*. The separation is the statisticians'
+distinction (Albert and Anderson 1984): *complete*; *quasi-complete* if some w has no negative ⟨w,a⟩, and not all are 0; else
+*overlap*.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FORMAT = "separatrix certificate 1"
 
 
 class Certificate:
-    """A proven answer about one data set. Made by `certify`, checked by `verify`, kept by `to_json`.
+    """A proven answer about one data set. `certify` returns it, `verify` checks it, `to_json` saves it.
 
     Attributes
     ----------
@@ -44,17 +45,17 @@ class Certificate:
     radius : R, the largest norm of (x, 1), of x without a bias.
     mistake_bound : floor of R²/γ² (K classes: 2R²/γ²) for the proven lower γ.
     witness : rows, rivals and exact weights with Σλa = 0, or None.
-    infinite : coefficients of a logistic regression that grow without end along `separator`, by name or number.
-    classes : the labels, sorted; rivals are places in it.
-    proof : all of it, exactly.
+    infinite : coefficients of a logistic regression that diverge along `separator`, by name or number.
+    classes : the labels, sorted; rivals are indices into it.
+    proof : all claims and what proves them, in exact numbers.
 
     Examples
     --------
     >>> from separatrix import Certificate, certify
     >>> X, y = [[3, 2], [-2, 2], [-2, -3]], [1, -1, 1]
-    >>> kept = certify(X, y, fit_intercept=False).to_json()
-    >>> again = Certificate.from_json(kept)
-    >>> again.verdict, again.verify(X, y)
+    >>> text = certify(X, y, fit_intercept=False).to_json()
+    >>> certificate = Certificate.from_json(text)
+    >>> certificate.verdict, certificate.verify(X, y)
     ('separable', True)
     """
 
@@ -65,7 +66,7 @@ class Certificate:
 
     @property
     def verdict(self) -> str:
-        """The answer."""
+        """The answer: "separable", "touching", "inseparable" or "undecided"."""
         return self.proof.verdict
 
     @property
@@ -75,7 +76,7 @@ class Certificate:
 
     @property
     def separation(self) -> str | None:
-        """The statistician's answer."""
+        """The kind of separation: "complete", "quasi-complete", "overlap", or None where undecided."""
         return self.proof.separation
 
     @property
@@ -84,8 +85,8 @@ class Certificate:
         if self.proof.direction is None:
             return None
         numbers = [number for vector in self.proof.direction for number in vector]
-        usable = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in numbers)
-        table = np.array([[float(n) if usable else n for n in vector] for vector in self.proof.direction])
+        are_floats = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in numbers)
+        table = np.array([[float(n) if are_floats else n for n in vector] for vector in self.proof.direction])
         w, b = table[:, : self.proof.d], table[:, self.proof.d] if self.proof.bias else np.zeros(len(table))
         return (w[0], b[0]) if self.proof.n_classes == 2 else (w, b)
 
@@ -111,17 +112,17 @@ class Certificate:
 
     @property
     def mistake_bound(self) -> int | None:
-        """The most mistakes a perceptron can make, or None where nothing bounds them."""
+        """The largest number of mistakes that a perceptron can make, or None where nothing bounds it."""
         return self.proof.mistake_bound
 
     @property
     def witness(self) -> Witness | None:
-        """The few examples that make a strict separator impossible, with their exact weights."""
+        """The examples that rule out a strict separator, with their exact weights."""
         return self.proof.witness
 
     @property
     def infinite(self) -> list[Any]:
-        """The coefficients, by name or number, that a logistic regression sends to infinity along `separator`."""
+        """The coefficients, by name or number, of a logistic regression that diverge along `separator`."""
         if self.proof.direction is None:
             return []
         names: list[Any] = list(self.feature_names or range(self.proof.d)) + ["intercept"] * self.proof.bias
@@ -131,7 +132,7 @@ class Certificate:
         return [name for name, moves in zip(names, moving, strict=True) if moves]
 
     def verify(self, X: Any, y: Any) -> bool:
-        """Check every claim against the data, exactly, without the code that found it.
+        """Return whether every claim holds for the data, checked exactly, without the code that found it.
 
         "undecided" claims nothing that could be checked, and does not verify.
 
@@ -148,9 +149,9 @@ class Certificate:
         """Return what does not hold for these data, or None."""
         rows, labels, _ = read_examples(X, y)
         if len(set(self.classes)) != self.proof.n_classes or sorted(self.classes) != self.classes:
-            return "the classes are not sorted and different"
+            return "the classes are not sorted and unique"
         if self.feature_names is not None and len(self.feature_names) != self.proof.d:
-            return f"there are {len(self.feature_names)} names for {self.proof.d} features"
+            return f"there are {len(self.feature_names)} feature names for {self.proof.d} features"
         try:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError) as problem:
@@ -238,10 +239,10 @@ def certify(
     X : array, CSR matrix or data frame of shape (n_examples, n_features)
     y : labels; two classes, or K classes jointly (L2 5)
     fit_intercept : allow a bias, by augmenting x with a 1.
-    exact : "auto" narrows the margin until its ends agree to nine digits or so, by exact arithmetic where floating point
-        stalls; True always by exact arithmetic; False, for whom the verdict is enough, takes the margin of the first
-        separator, an upper end that is easy to prove, and with a bias no geometric one. The proof is exact in any case.
-    time_limit : seconds, after which what is not decided stays "undecided".
+    exact : how the margin is computed. "auto" narrows its interval to about nine digits, with exact arithmetic where
+        floating point stalls. True always uses exact arithmetic. False, if the verdict is enough, reports the margin of the
+        first separator, an upper end that is easy to prove, and with a bias no geometric margin. The proof is always exact.
+    time_limit : in seconds; what is not decided by then stays "undecided".
 
     Examples
     --------
@@ -252,7 +253,7 @@ def certify(
     >>> certificate.verdict, certificate.mistake_bound
     ('separable', 26)
 
-    XOR is not, and all four points are needed to see it.
+    XOR is not separable, and it takes all four points to prove it.
 
     >>> certificate = certify([[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1])
     >>> certificate.verdict, certificate.witness.rows, [str(weight) for weight in certificate.witness.weights]
@@ -325,19 +326,19 @@ def _margin_in(part: Any) -> MarginProof | None:
         raise ValueError("a margin has no weights")
     lower, upper = (float(part[name]) for name in ("lower", "upper"))
     if not (isfinite(lower) and isfinite(upper)):
-        raise ValueError("a margin is not a finite number")
+        raise ValueError("a margin must be a finite number")
     return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, lower, upper)
 
 
 def _of(kind: type[Kind], value: Any) -> Kind:
-    """Return a value that must be of this very type: True is no number, and 3.9 no row."""
+    """Return a value that must have exactly this type: True is not a number, and 3.9 is not a row."""
     if type(value) is not kind:
         raise ValueError(f"{value!r} should be of type {kind.__name__}")
     return value
 
 
 def _rational(text: Any) -> Fraction:
-    """Return the number written "p" or "p/q"; nothing shorter that stands for something huge."""
+    """Return the number written as "p" or "p/q"; exponents are refused, as a short one stands for a huge number."""
     if not isinstance(text, str) or not re.fullmatch(r"-?\d+(/\d+)?", text):
-        raise ValueError(f"{text!r:.60} is not a whole number or a fraction p/q")
+        raise ValueError(f"{text!r:.60} is not an integer or a fraction p/q")
     return Fraction(text)

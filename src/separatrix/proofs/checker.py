@@ -1,8 +1,17 @@
-"""Is this proof right? Answered from the data alone, in exact rational arithmetic, with no code of the search.
+"""Checks a proof against the data alone, in exact rational arithmetic, without any code of the search.
 
-A float is an exact rational. Signs of ⟨w,a⟩ are first taken in floating point, where the error is at most
-(m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is
-decided again with big integers. Sums of a witness are integers from the start and come to literally 0.
+A float is an exact rational. The sign of ⟨w,a⟩ is first computed in floating point, where the error is at most
+(m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is decided again
+with integers. The sums of a witness are computed with integers and must be exactly 0.
+
+What is claimed, and why the checks suffice (a stands for yx̃, or for the pair of an example and a rival):
+
+    separable       ⟨w,a⟩ ≥ least > 0 for every a; the mistake bound R²‖w‖²/least² is Novikoff's theorem
+    inseparable     λ > 0 with Σλa = 0: a w positive on all these a would give 0 = ⟨w,Σλa⟩ > 0 (Gordan)
+    touching        the same, on pairs that are right at a score of 0, and a w that is right on all others
+    quasi-complete  ⟨w,a⟩ ≥ 0 for every a, not all 0 (Albert and Anderson 1984)
+    overlap         λ > 0 with Σλa = 0 on rows that span all rows: a w without a negative lead is 0 on every row
+    margin          least/‖w‖ ≤ γ ≤ ‖Σλa‖/Σλ
 """
 
 from __future__ import annotations
@@ -27,7 +36,7 @@ _PRIME = (1 << 31) - 19
 
 
 class Examples:
-    """The rows of X exactly, with a 1 appended where there is a bias, and the class of each."""
+    """The rows x̃ of X, with a 1 appended where there is a bias, and the class of each."""
 
     def __init__(self, X: Any, codes: NDArray[Any], n_classes: int, bias: bool) -> None:
         self.X: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
@@ -37,7 +46,7 @@ class Examples:
         self._norms: NDArray[np.float64] | None = None
 
     def blocks(self) -> Iterator[tuple[int, int, Any]]:
-        """Yield (begin, end, rows as float64), each number rounded at most once."""
+        """Yield (begin, end, rows as float64); integers above 2⁵³ are rounded, once."""
         step = max(1, _BLOCK // max(1, self.d))
         for begin in range(0, self.n, step):
             end = min(self.n, begin + step)
@@ -46,7 +55,7 @@ class Examples:
 
     @property
     def norms(self) -> NDArray[np.float64]:
-        """‖x̃‖ of each row, to a relative error far below one in a thousand."""
+        """‖x̃‖ of each row, with a relative error far below 1/1000."""
         if self._norms is None:
             squares = np.empty(self.n)
             with np.errstate(all="ignore"):
@@ -74,7 +83,7 @@ class Examples:
         return exact
 
     def signs(self, direction: Direction, threshold: Fraction) -> Signs:
-        """Return the sign of ⟨w,a⟩ − threshold by row: one for two classes, one a rival for more (0 at the own class)."""
+        """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
         parts = [number.denominator for vector in direction for number in vector]
         scale = lcm(threshold.denominator, *set(parts))
         W = [_cleared(vector, scale) for vector in direction]
@@ -127,7 +136,7 @@ class Examples:
                     signs[t, k] = (lead > c * scale) - (lead < c * scale)
 
     def _decide_in_whole_floats(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, signs: Signs) -> bool:
-        """Decide by exact floats: whole numbers whose products and sums all stay below 2⁵³. Tell whether it could."""
+        """Decide with floats if they are exact: integers whose products and sums stay below 2⁵³. Return whether it did."""
         if max((abs(number) for vector in W for number in vector), default=0) >= 1 << 52 or abs(c) >= 1 << 50:
             return False
         rows = self.X[begin + doubtful].astype(np.float64)
@@ -150,13 +159,13 @@ class Examples:
 
     def whole_rows(self, which: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
         """Return some rows x̃ as Python integers, and the denominator that was cleared from each column."""
-        taken = self.X[list(which)]
-        taken = taken.toarray() if sp.issparse(taken) else taken
+        table = self.X[list(which)]
+        table = table.toarray() if sp.issparse(table) else table
         whole, scales = np.ones((len(which), self.m), object), [1] * self.m
-        if taken.dtype.kind in "iub":
-            whole[:, : self.d] = taken.astype(object) + 0
+        if table.dtype.kind in "iub":
+            whole[:, : self.d] = table.astype(object) + 0
             return whole, scales
-        mantissas, exponents = np.frexp(taken.astype(np.float64))
+        mantissas, exponents = np.frexp(table.astype(np.float64))
         exponents = np.where(mantissas != 0, exponents - 53, 1024)
         lowest = np.minimum(exponents.min(axis=0), 0)
         raised = np.where(mantissas != 0, exponents - lowest, 0)
@@ -179,7 +188,7 @@ class Examples:
         return total
 
     def within_radius(self, claimed: Fraction) -> bool:
-        """Tell whether every ‖x̃‖² is at most `claimed`, and the largest is that to nine digits."""
+        """Return whether every ‖x̃‖² is at most `claimed`, and the largest agrees with it to nine digits."""
         top = float(claimed)
         squares = self.norms * self.norms
         error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
@@ -202,7 +211,7 @@ def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:
     """Return what is wrong with the proof for these examples, or None when every claim holds."""
     examples = Examples(X, codes, proof.n_classes, proof.bias)
     if (examples.n, examples.d) != (proof.n, proof.d):
-        return f"the proof is about {proof.n} × {proof.d} numbers, the data have {examples.n} × {examples.d}"
+        return f"the proof is for {proof.n} × {proof.d} numbers, but the data have {examples.n} × {examples.d}"
     for check in (_well_formed, _verdict, _separation, _numbers):
         problem = check(proof, examples)
         if problem is not None:
@@ -214,7 +223,7 @@ def _well_formed(proof: Proof, examples: Examples) -> str | None:
     spanned = proof.spanning is not None or bool(proof.equations)
     directed = proof.direction is not None and proof.separation not in ("complete", "quasi-complete")
     if directed or (spanned and proof.separation != "overlap"):
-        return "a direction or a spanning witness is given for a separation that is not claimed"
+        return "there is a direction or a spanning witness, but the separation that it would prove is not claimed"
     vectors = 1 if proof.n_classes == 2 else proof.n_classes
     directions = [proof.direction] + [part.direction for part in (proof.margin, proof.geometric) if part is not None]
     for direction in directions:
@@ -225,19 +234,19 @@ def _well_formed(proof: Proof, examples: Examples) -> str | None:
         if witness is None:
             continue
         if not len(witness.rows) == len(witness.rivals) == len(witness.weights) or not witness.rows:
-            return "a witness is empty or uneven"
+            return "a witness is empty, or its rows, rivals and weights differ in number"
         for i, rival, weight in zip(witness.rows, witness.rivals, witness.weights, strict=True):
             if not 0 <= i < examples.n or not 0 <= rival < proof.n_classes or rival == examples.codes[i]:
-                return f"a witness names row {i} against class {rival}, which is no pair of these data"
+                return f"a witness sets row {i} against class {rival}, but these data have no such pair"
             if weight <= 0:
-                return f"a witness has the weight {weight} on row {i}: weights must be positive"
+                return f"a witness has the weight {weight} on row {i}, but weights must be positive"
         if len(set(zip(witness.rows, witness.rivals, strict=True))) != len(witness.rows):
-            return "a witness names a pair twice"
+            return "a witness contains a pair twice"
     return None
 
 
 def _is_loose(examples: Examples, ties: str) -> NDArray[np.bool_]:
-    """Tell for each pair whether a lead of 0 is right under this meaning of ties."""
+    """Return for each pair whether a lead of 0 is right under this meaning of ties."""
     if examples.K == 2:
         return np.asarray(examples.codes == (1 if ties == "+1" else 0))[:, None]
     return np.asarray(np.arange(examples.K)[None, :] > examples.codes[:, None])
@@ -254,27 +263,27 @@ def _loose_pairs(proof: Proof, examples: Examples, ties: str) -> list[bool]:
 def _verdict(proof: Proof, examples: Examples) -> str | None:
     meanings = ("+1", "-1") if proof.n_classes == 2 else ("first",)
     if (proof.ties is not None) != (proof.verdict == "touching"):
-        return "ties are named where nothing touches, or not named where something does"
+        return "a meaning of ties must be given for touching data, and only for these"
     if proof.verdict == "separable":
         if proof.direction is None or proof.witness is not None:
-            return "a separable verdict needs a separator, and no witness"
-        same = proof.margin is not None and proof.direction == proof.margin.direction  # whose leads are compared below
-        return None if same else "the separator is not the one whose margin is proven"
+            return 'the verdict "separable" needs a separator and no witness'
+        same = proof.margin is not None and proof.direction == proof.margin.direction  # _margin compares its leads
+        return None if same else "the separator is not the direction whose margin is proven"
     if proof.verdict not in ("touching", "inseparable"):
         return f"{proof.verdict!r} is not a verdict that can be proven"
     if proof.witness is None:
-        return f"a verdict of {proof.verdict} needs a witness"
+        return f"the verdict {proof.verdict!r} needs a witness"
     if examples.combination(proof.witness):
         return "the witness does not add up to zero"
     if proof.verdict == "inseparable":
         for ties in meanings:
             if not proof.bias and all(_loose_pairs(proof, examples, ties)):
-                return f"the witness says nothing against ties that mean {ties!r}"
+                return f"the witness does not exclude a separator under ties that mean {ties!r}"
         return None
     if proof.ties is None or proof.ties not in meanings or not all(_loose_pairs(proof, examples, proof.ties)):
-        return "the witness is not on the side that touches"
+        return "the witness is not on the side that the ties favour"
     if proof.direction is None:
-        return "a touching verdict needs an exact direction"
+        return 'the verdict "touching" needs an exact direction'
     signs, loose = examples.signs(proof.direction, Fraction(0)), _is_loose(examples, proof.ties)
     if (signs < 0).any() or ((signs == 0) & ~loose & ~_own(examples)).any():
         return "the direction does not separate under that meaning of a tie"
@@ -289,7 +298,7 @@ def _own(examples: Examples) -> NDArray[np.bool_]:
 
 def _separation(proof: Proof, examples: Examples) -> str | None:
     if (proof.separation == "complete") != (proof.verdict == "separable"):
-        return "complete separation and a separable verdict are the same thing"
+        return '"complete" separation must come with the verdict "separable", and only with it'
     if proof.separation in (None, "complete"):
         return None
     if proof.separation == "quasi-complete":
@@ -297,7 +306,7 @@ def _separation(proof: Proof, examples: Examples) -> str | None:
             return "quasi-complete separation needs an exact direction"
         signs = examples.signs(proof.direction, Fraction(0))
         if (signs < 0).any() or not (signs > 0).any():
-            return "the direction has a negative lead, or no positive one"
+            return "the direction has a negative lead, or none that is positive"
         return None
     if proof.separation != "overlap" or proof.spanning is None:
         return f"{proof.separation!r} is not proven"
@@ -305,7 +314,11 @@ def _separation(proof: Proof, examples: Examples) -> str | None:
 
 
 def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
-    """λ > 0 on rows that span all rows, Σλa = 0: a w with no negative lead is 0 on the witness, hence on every row."""
+    """Check λ > 0 and Σλa = 0 on rows that span all rows: a w without a negative lead is 0 on these, hence on every row.
+
+    The rows span all rows if their rank and the number of independent equations ⟨v,x̃⟩ = 0, which hold for every row, add up
+    to the number of columns. For K classes this counts for each of K − 1 blocks, as the blocks of a pair add up to 0.
+    """
     if examples.combination(spanning):
         return "the spanning witness does not add up to zero"
     for equation in proof.equations:
@@ -334,10 +347,10 @@ def _rank(whole: NDArray[Any]) -> int:
     table = (whole % _PRIME).astype(np.int64)
     rank = 0
     for j in range(table.shape[1]):
-        found = np.flatnonzero(table[rank:, j])
-        if not found.size:
+        nonzero = np.flatnonzero(table[rank:, j])
+        if not nonzero.size:
             continue
-        pivot = rank + int(found[0])
+        pivot = rank + int(nonzero[0])
         table[[rank, pivot]] = table[[pivot, rank]]
         table[rank] = table[rank] * pow(int(table[rank, j]), -1, _PRIME) % _PRIME
         below = rank + 1 + np.flatnonzero(table[rank + 1 :, j])
@@ -352,10 +365,10 @@ def _numbers(proof: Proof, examples: Examples) -> str | None:
     if not examples.within_radius(proof.radius_squared):
         return "the radius is not the largest norm"
     if proof.verdict != "separable":
-        wrong = proof.margin is not None or proof.geometric is not None or proof.mistake_bound is not None
-        return "a margin is claimed where there is none" if wrong else None
+        claimed = proof.margin is not None or proof.geometric is not None or proof.mistake_bound is not None
+        return "a margin or a mistake bound is claimed, but the data are not separable" if claimed else None
     if proof.margin is None or proof.mistake_bound is None:
-        return "a separable verdict needs its margin and its bound"
+        return 'the verdict "separable" needs a margin and a mistake bound'
     problem = _margin(proof.margin, examples, penalised=True)
     if problem is None and proof.geometric is not None:
         problem = _margin(proof.geometric, examples, penalised=False)
@@ -379,12 +392,12 @@ def _cleared(numbers: Iterable[Fraction], scale: int) -> list[int]:
 def _margin(part: MarginProof, examples: Examples, penalised: bool) -> str | None:
     width = examples.m if penalised else examples.d
     if not penalised and examples.K > 2:
-        return "a geometric margin is a matter of two classes"
+        return "a geometric margin is defined for two classes only"
     if part.least <= 0 or not 0 <= part.lower <= part.upper:
-        return "a margin interval must be positive and in order"
+        return "a margin interval must be positive, with its ends in order"
     signs = examples.signs(part.direction, part.least)
     if (signs < 0).any():
-        return f"a lead lies below the least one claimed, {float(part.least):g}"
+        return f"a lead is below the smallest one that is claimed, {float(part.least):g}"
     norm = _square(part.direction, width)
     if Fraction(part.lower) ** 2 * norm > part.least**2:
         return "the lower end of a margin is above least/‖w‖"

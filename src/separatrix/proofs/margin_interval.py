@@ -2,10 +2,14 @@
 
     min ⟨w,a⟩ / ‖w‖  ≤  γ  ≤  ‖Σλa‖ / Σλ        for any w, and any λ ≥ 0
 
-The nearest point of the hull of a working set gives both w and λ; the pairs it gets wrong join the set. Where floating
-point stalls, the equations of the nearest point on its support, which are linear, are solved exactly. For the geometric
-margin the bias has no part in ‖w‖ and λ balances the classes: the point sought is half the difference of two points, one
-in the hull of each class.
+The left side holds by the definition of γ. The right side is weak duality: the best w* of length 1 has ⟨w*,a⟩ ≥ γ on every
+pair, so γ·Σλ ≤ ⟨w*,Σλa⟩ ≤ ‖Σλa‖. Both sides meet at the point Σλa/Σλ of the convex hull that is nearest to the origin, which
+is also the direction of w*.
+
+The nearest point of the hull of a working set gives both w and λ; the pairs on which w has too small a lead join the set.
+Where floating point stalls, the nearest point is computed exactly: on its support it solves linear equations. For the
+geometric margin the bias does not count in ‖w‖ and λ puts the same weight on both classes; the nearest point is then half
+the difference of two points, one in the hull of each class.
 """
 
 from __future__ import annotations
@@ -24,13 +28,16 @@ from separatrix.proofs.rationals import System, Whole, independent
 from separatrix.proofs.separator_search import check_time
 
 _GOAL = 1e-9
+"""The relative width of the interval at which the search stops."""
 _ENOUGH = 1e-7
+"""The relative width from which exact arithmetic is used to narrow the interval."""
 _SMALL = 300
+"""Exact arithmetic is also used where the support has so few numbers that it costs nothing."""
 _BITS = 50
 
 
 def root_below(square: Fraction) -> float:
-    """Return a float at most the root of `square`, and the next one or two to it."""
+    """Return a float that is at most the root of `square`, within two floats of it."""
     guess = _root(square)
     while guess > 0 and Fraction(guess) ** 2 > square:
         guess = nextafter(guess, 0.0)
@@ -38,7 +45,7 @@ def root_below(square: Fraction) -> float:
 
 
 def root_above(square: Fraction) -> float:
-    """Return a float at least the root of `square`, and the next one or two to it."""
+    """Return a float that is at least the root of `square`, within two floats of it."""
     guess = _root(square)
     while Fraction(guess) ** 2 < square:
         guess = nextafter(guess, np.inf)
@@ -82,7 +89,11 @@ class Hull:
         return self.pairs.vectors(which)[:, : self.width]
 
     def nearest(self, Z: Floats, which: Ints) -> Floats | None:
-        """Return weights of the nearest point. A free bias is a very long coordinate, then a linear system."""
+        """Return the weights of the nearest point.
+
+        With a free bias the weights must balance: a bias coordinate of 1000 nearly enforces it, and solving the linear
+        equations of the nearest point on that support makes it exact to rounding.
+        """
         if not self.free_bias:
             return nearest(Z)
         heavy = np.append(Z, 1e3 * self.pairs.signs[which][:, None], axis=1)
@@ -98,6 +109,7 @@ class Hull:
         return weights
 
     def _polished(self, Z: Floats, which: Ints) -> Floats | None:
+        """Return the stationary weights of min ‖Zᵀλ‖² with Σλ = 1 and Σλy = 0 (Lagrange), or None if one is not positive."""
         k = len(which)
         system = np.zeros((k + 2, k + 2))
         system[:k, :k] = Z @ Z.T
@@ -115,10 +127,14 @@ class Hull:
 def interval(
     pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penalised: bool = True, near: Ints | None = None
 ) -> MarginProof:
-    """Return the proven interval of the margin, as narrow as it gets; w is some separator, `near` pairs to begin with."""
+    """Return the proven interval of the margin, as narrow as it gets.
+
+    `w` is some separator and `near` are pairs to begin with. Invariant of the loop: `lower` is the margin of `best_w` and
+    `upper` the length of the point with the weights `best`, both up to rounding; `_rounded` or `_exact` proves them.
+    """
     hull = Hull(pairs, penalised)
     leads, w = hull.leads(w)
-    if exact is False:  # w as it is, and the shortest of a few vectors
+    if exact is False:  # the margin of w, and the shortest of a few vectors, which is a point of the hull
         few = _opening(hull, leads, 10)
         lengths = np.linalg.norm(hull.vectors(few), axis=1)
         return _rounded(hull, w, few[[int(np.argmin(lengths))]], np.ones(1))
@@ -173,7 +189,7 @@ def _opening(hull: Hull, leads: Floats, most: int) -> Ints:
 
 
 def _rounded(hull: Hull, w: Floats, which: Ints, weights: Floats) -> MarginProof:
-    """Return the proof that floating-point w and λ give, with λ rounded to short numbers that balance exactly."""
+    """Return the proof that a floating-point w and λ give; λ is rounded to short numbers."""
     whole = [int(value) for value in np.round(weights * 2.0**_BITS)]
     chosen = [t for t, value in enumerate(whole) if value > 0]
     exact = [Fraction(whole[t]) for t in chosen]
@@ -181,6 +197,7 @@ def _rounded(hull: Hull, w: Floats, which: Ints, weights: Floats) -> MarginProof
 
 
 def _proof(hull: Hull, w: list[Fraction], which: Ints, weights: list[Fraction]) -> MarginProof:
+    """Return the proof that exact w and λ give; with a free bias λ is scaled to balance the classes exactly."""
     pairs = hull.pairs
     if hull.free_bias:
         positive = [bool(pairs.codes[p] == 1) for p in which]
@@ -211,7 +228,7 @@ def squared(numbers: list[Fraction]) -> Fraction:
 
 
 def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
-    """Return min ⟨w,a⟩ exactly where few pairs are near it, and otherwise a hair below."""
+    """Return min ⟨w,a⟩ exactly, or, where many pairs are within rounding of it, a slightly smaller number."""
     top = max(abs(value) for value in w) or Fraction(1)
     floats = np.array([float(value / top) for value in w])
     leads = pairs.leads(floats)
@@ -227,7 +244,7 @@ def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
 
 
 def primitive(numbers: list[Fraction]) -> list[Fraction]:
-    """Return the numbers multiplied by what makes them whole and as small as can be."""
+    """Return the multiple of the numbers that consists of integers without a common factor."""
     scale = lcm(1, *(number.denominator for number in numbers))
     whole = [int(number * scale) for number in numbers]
     common = gcd(*whole) or 1
@@ -235,7 +252,12 @@ def primitive(numbers: list[Fraction]) -> list[Fraction]:
 
 
 def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> MarginProof | None:
-    """Solve for the nearest point of the support's affine hull; drop negative weights, add violated pairs, and again."""
+    """Return the exact nearest point by an active set method, or None where it does not end soon.
+
+    Each round solves for the nearest point of the affine hull of the support. The most negative weight leaves the support;
+    without a negative weight, the pair with the smallest lead below that of the support enters it. If none is below, the
+    conditions of Karush, Kuhn and Tucker hold, and the point is the nearest of the whole hull.
+    """
     for _ in range(60 if persistent else 10):
         check_time(deadline)
         solved = _on_support(hull, support)
@@ -251,40 +273,44 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
         limit = float(leads[support[positive]].min())
         new = worst(leads, limit - 1e-9 * abs(limit), 1, support)
         if not new.size:
-            found = _proof(hull, primitive(w), support[positive], [weights[t] for t in positive])
-            return _shortened(hull, found, w) if found.least > 0 else None
+            proof = _proof(hull, primitive(w), support[positive], [weights[t] for t in positive])
+            return _shortened(hull, proof, w) if proof.least > 0 else None
         support = np.sort(np.append(support[positive], new))
     return None
 
 
-def at_least(pairs: Pairs, found: MarginProof, w: list[Fraction] | None, penalised: bool = True) -> MarginProof:
-    """Return the proof with w for its direction where w has the larger margin: an exact w may, where floats fail."""
-    if w is None or found.upper - found.lower <= _ENOUGH * found.upper:
-        return found
+def at_least(pairs: Pairs, proof: MarginProof, w: list[Fraction] | None, penalised: bool = True) -> MarginProof:
+    """Return the proof with w as its direction if w has a larger margin: an exact w may, where floating point fails."""
+    if w is None or proof.upper - proof.lower <= _ENOUGH * proof.upper:
+        return proof
     least = least_lead(pairs, w)
     if least <= 0:
-        return found
+        return proof
     lower = root_below(least * least / squared(w[: pairs.dim - (pairs.bias and not penalised)]))
-    return found if lower <= found.lower else replace(found, direction=pairs.direction(w), least=least, lower=lower)
+    return proof if lower <= proof.lower else replace(proof, direction=pairs.direction(w), least=least, lower=lower)
 
 
-def _shortened(hull: Hull, found: MarginProof, w: list[Fraction]) -> MarginProof:
-    """Return the same proof with w in float64, which can be used as it is, where that is as good to twelve digits."""
-    if all(abs(number) < 1 << 53 for vector in found.direction for number in vector):
-        return found
+def _shortened(hull: Hull, proof: MarginProof, w: list[Fraction]) -> MarginProof:
+    """Return the proof with w rounded to float64, which users can work with, if its margin is as good to twelve digits."""
+    if all(abs(number) < 1 << 53 for vector in proof.direction for number in vector):
+        return proof
     top = max(abs(value) for value in w)
     short = [Fraction(float(value / top)) for value in w]
     least = least_lead(hull.pairs, short)
     if least <= 0:
-        return found
+        return proof
     lower = root_below(least * least / squared(short[: hull.width]))
-    if lower < found.lower * (1 - 1e-12):
-        return found
-    return replace(found, direction=hull.pairs.direction(short), least=least, lower=lower)
+    if lower < proof.lower * (1 - 1e-12):
+        return proof
+    return replace(proof, direction=hull.pairs.direction(short), least=least, lower=lower)
 
 
 def _on_support(hull: Hull, support: Ints) -> tuple[Ints, list[Fraction], list[Fraction]] | None:
-    """Return an affinely independent part of the support, its exact weights and w."""
+    """Return an affinely independent part of the support, the exact weights of the nearest point of its affine hull, and w.
+
+    The equations are those of Lagrange for min ‖Vᵀλ‖² with Σλ = 1, and Σλy = 0 where the bias is free:
+    VVᵀλ + c·1 (+ β·y) = 0. They are nonsingular because the rows are affinely independent.
+    """
     table, shifts = hull.pairs.whole(support)
     common = max(shifts)
     V = table[:, : hull.width] * np.array([1 << (common - shift) for shift in shifts[: hull.width]], object)
@@ -311,6 +337,6 @@ def _on_support(hull: Hull, support: Ints) -> tuple[Ints, list[Fraction], list[F
         w = [value + weight * int(entry) for value, entry in zip(w, row, strict=True)]
     w = [value / (1 << common) for value in w]
     if hull.free_bias:
-        # Stationarity says Gλ + c + βy = 0 in units of 4^common: β is the bias.
+        # Stationarity says VVᵀλ + c·1 + β·y = 0 in units of 4^common, so y(⟨w,x⟩ + β) = −c on the support: β is the bias.
         w.append(solved[k + 1] / (1 << (2 * common)))
     return support, weights, w

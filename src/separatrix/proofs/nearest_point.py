@@ -2,21 +2,22 @@
 
     min ‖Zᵀu‖² + (1 − Σu)²  over u ≥ 0
 
-Scaled to Σλ = 1, the solution's Zᵀλ is the point of the hull of Z's rows nearest to the origin, and its length is their
-margin (L2 10, L4 9). Where it is 0 no separator exists, and the rows with positive weight, being affinely independent, are
-a witness.
+Scaled to Σλ = 1, the solution's Zᵀλ is the point of the convex hull of Z's rows that is nearest to the origin, and its
+length is their margin (L2 10, L4 9). If it is 0, no separator exists. The active set method keeps the rows with positive
+weight affinely independent, so they are a minimal witness, of at most dim + 1 rows (Carathéodory).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
 
 from separatrix.engine.rows import Floats, Ints
 
 
 def nearest(Z: Floats) -> Floats | None:
     """Return the weights λ ≥ 0, Σλ = 1 of the hull's nearest point, or None where the iteration gave up."""
+    from scipy.optimize import nnls  # loading it takes longer than most proofs
+
     k, dim = Z.shape
     E = np.empty((dim + 1, k))
     E[:dim] = Z.T
@@ -32,11 +33,10 @@ def nearest(Z: Floats) -> Floats | None:
     return weights if total > 0 else None
 
 
-def worst(leads: Floats, below: float, most: int, known: Ints) -> Ints:
-    """Return up to `most` pairs with the smallest leads below a limit, that are not known yet."""
-    found = np.flatnonzero(~(leads > below))
-    found = np.setdiff1d(found, known, assume_unique=True)
-    if found.size > most:
-        found = found[np.argpartition(leads[found], most - 1)[:most]]
-    chosen: Ints = np.sort(found)
+def worst(leads: Floats, below: float, most: int, excluded: Ints) -> Ints:
+    """Return up to `most` pairs with the smallest leads, below a limit (or NaN) and not among those excluded."""
+    candidates = np.setdiff1d(np.flatnonzero(~(leads > below)), excluded, assume_unique=True)
+    if candidates.size > most:
+        candidates = candidates[np.argpartition(leads[candidates], most - 1)[:most]]
+    chosen: Ints = np.sort(candidates)
     return chosen

@@ -1,7 +1,7 @@
-"""The vectors a that the theorem is about: aᵢ = yᵢx̃ᵢ, and for K classes a pair (row, rival) with x̃ in two blocks.
+"""The vectors a of the theorems: aᵢ = yᵢx̃ᵢ; for K classes a pair (row, rival) has x̃ in two blocks (Kesler's construction).
 
-A pair has a number: its row for two classes, row·K + rival for more. The search asks for the leads ⟨w,a⟩ of all pairs,
-and for the vectors of a few, in floating point or as exact integers.
+A pair has a number: its row for two classes, row·K + rival for more. The search needs the leads ⟨w,a⟩ of all pairs, and the
+vectors of a few, in floating point or as exact integers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from separatrix.proofs.rationals import Whole, whole_columns
 
 
 class Pairs:
-    """All pairs of a data set, with columns divided by powers of two where `shifts` says so."""
+    """All pairs of a data set."""
 
     def __init__(self, rows: Rows, codes: Array, n_classes: int, bias: bool) -> None:
         self.rows, self.codes, self.K, self.bias = rows, np.asarray(codes, np.int64), n_classes, bias
@@ -74,7 +74,7 @@ class Pairs:
         return taken.toarray() if sp.issparse(taken) else np.asarray(taken)
 
     def _block(self, begin: int, end: int) -> Any:
-        """Return rows begin…end; all of them as they are, because slicing CSR copies it."""
+        """Return rows begin…end; without a slice where these are all, because slicing a CSR matrix copies it."""
         return self.rows.source if end - begin == self.rows.n else self.rows.source[begin:end]
 
     def vectors(self, pairs: Ints) -> Floats:
@@ -102,18 +102,18 @@ class Pairs:
         return self._placed(table, pairs), shifts * self.blocks
 
     def residues(self, begin: int, end: int) -> NDArray[np.int64]:
-        """Return rows x̃ modulo p. A float is a whole number times a power of two, and 2³¹ ≡ 1."""
+        """Return rows x̃ modulo p = 2³¹ − 1. A float is an integer times a power of two, and 2³¹ ≡ 1."""
         block = self._block(begin, end)
         block = block.toarray() if sp.issparse(block) else np.asarray(block)
         if block.dtype.kind == "u":
-            found = (block % np.uint64(PRIME)).astype(np.int64)
+            residues = (block % np.uint64(PRIME)).astype(np.int64)
         elif block.dtype.kind in "ib":
-            found = np.mod(block.astype(np.int64), PRIME)
+            residues = np.mod(block.astype(np.int64), PRIME)
         else:
             mantissa, exponent = np.frexp(block.astype(np.float64))
-            found = np.mod((mantissa * 2.0**53).astype(np.int64), PRIME)
-            found = found * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % PRIME
-        return np.concatenate([found, np.ones((len(found), 1), np.int64)], axis=1) if self.bias else found
+            residues = np.mod((mantissa * 2.0**53).astype(np.int64), PRIME)
+            residues = residues * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % PRIME
+        return np.concatenate([residues, np.ones((len(residues), 1), np.int64)], axis=1) if self.bias else residues
 
     def direction(self, w: Any) -> Direction:
         """Return a flat vector as an exact direction."""
@@ -170,7 +170,7 @@ class Pairs:
 
     @cached_property
     def radius_squared(self) -> Fraction:
-        """Max ‖x̃‖² exactly, or a hair above it where many rows are within rounding of the largest."""
+        """Max ‖x̃‖² exactly, or, where many rows are within rounding of the largest, a slightly larger number."""
         squares = self._squares
         top = float(squares.max())
         close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))

@@ -1,4 +1,4 @@
-"""What a certificate is made of: exact numbers, and the examples they stand beside.
+"""The contents of a certificate: exact numbers, and the examples that they belong to.
 
 Let aᵢ = yᵢx̃ᵢ for two classes; for K classes a pair (row i, rival r) has x̃ᵢ in the block of its own class and −x̃ᵢ in that of
 the rival. Everything a certificate claims follows from *directions* w with signs of ⟨w,a⟩, and from *witnesses*: weights
@@ -13,7 +13,7 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class Witness:
-    """Examples with exact positive weights; `rivals` are the classes (by place) that each row is set against."""
+    """Rows with exact positive weights; `rivals` has for each the index of the class that it is set against."""
 
     rows: tuple[int, ...]
     rivals: tuple[int, ...]
@@ -30,14 +30,14 @@ class Witness:
 
 
 Direction = tuple[tuple[Fraction, ...], ...]
-"""One vector of x̃-space for two classes, one a class for more; the bias, where there is one, comes last."""
+"""One vector in the space of x̃ for two classes, one for each class for more; the bias, if there is one, comes last."""
 
 
 @dataclass(frozen=True)
 class MarginProof:
     """lower ≤ γ ≤ upper: every lead ⟨w,a⟩ is at least `least`, and the combination Σλa is short.
 
-    lower = least/‖w‖ and upper = ‖Σλa‖/Σλ. For the geometric margin the norms leave the bias out and Σλy = 0.
+    lower ≤ least/‖w‖ and ‖Σλa‖/Σλ ≤ upper. For the geometric margin the norms leave the bias out, and Σλy = 0.
     """
 
     direction: Direction
@@ -49,7 +49,11 @@ class MarginProof:
 
 @dataclass(frozen=True)
 class Proof:
-    """The claims about one data set, and what proves them."""
+    """The claims about one data set, and what proves them.
+
+    `direction` is a separator, or proves quasi-complete separation. `witness` proves that there is no strict separator.
+    `spanning` and `equations` prove overlap: a witness whose rows span all rows, and the linear equations of that span.
+    """
 
     n: int
     d: int

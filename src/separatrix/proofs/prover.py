@@ -1,7 +1,8 @@
 """From data to a proof: the perceptron first, then the search, then how far from separable.
 
-A clean pass of the perceptron is a separator (L1 10: on separable data it must come, and often comes soon). Only where none
-comes are the hull's nearest point and linear programs asked, with columns scaled by powers of two, which is exact.
+A clean pass of the perceptron is a separator (Novikoff's theorem, L1 10: on separable data it must come, and it often comes
+soon). Only where none comes does the search of `separator_search` run, with columns scaled by powers of two, which is exact;
+and where floating point cannot decide, once more in other coordinates (`rescaling`). The result is not checked here.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from separatrix.proofs.rescaling import MovedPairs, recoordinated
 from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
 from separatrix.proofs.separator_search import Failures, Field, decide
 
-_CYCLIC_PASSES = 20  # the quickest, unless the classes come sorted
-_PASSES = 30
+_CYCLIC_PASSES = 20
+"""In the order of the rows: the quickest, unless the classes come sorted."""
+_SHUFFLED_PASSES = 30
 _JOINT_PASSES = 200
-"""More classes make the hull's dimension so large that many passes cost less than one look at it."""
+"""With more classes the hull has so many dimensions that many passes cost less than one nearest point."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
@@ -49,7 +51,7 @@ def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str,
 
 
 def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
-    """Return a flat w, exact or not, or the face of a first witness, or None."""
+    """Return a separator w (floats or fractions), or the face of a first witness, or None."""
     w, hard = _perceptron(pairs)
     if w is not None:
         return w
@@ -74,10 +76,10 @@ def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
         return table, table[:0]
 
     field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
-    found = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
-    moved = recoordinated(pairs) if found is None else None
-    if found is not None or moved is None:
-        return found
+    answer = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
+    moved = recoordinated(pairs) if answer is None else None
+    if answer is not None or moved is None:
+        return answer
 
     def accept_moved(v: Any) -> Any:
         w = moved.back(v)
@@ -119,10 +121,10 @@ def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
-    """Return the separator of a clean pass, or the pairs on which the perceptron erred last."""
+    """Return the separator of a clean pass, or else the pairs of each class with the smallest leads, to begin with."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
-        w, clean = _trained(pairs, "shuffle", _PASSES if pairs.K == 2 else _JOINT_PASSES)
+        w, clean = _trained(pairs, "shuffle", _SHUFFLED_PASSES if pairs.K == 2 else _JOINT_PASSES)
     if clean:
         return w, np.empty(0, np.int64)
     leads = pairs.leads(w)
@@ -139,9 +141,9 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
-    known = None if isinstance(w, np.ndarray) else w
-    w = w if known is None else _as_floats(known)
-    margin = at_least(pairs, interval(pairs, w, deadline, exact), known)
+    fractions = None if isinstance(w, np.ndarray) else w
+    w = w if fractions is None else _as_floats(fractions)
+    margin = at_least(pairs, interval(pairs, w, deadline, exact), fractions)
     geometric = None
     best = _as_floats([number for vector in margin.direction for number in vector])
     if pairs.K == 2 and not (pairs.bias and exact is False):
@@ -176,6 +178,11 @@ def _sides(pairs: Pairs, which: Ints) -> set[bool]:
 
 
 def _is_decisive(pairs: Pairs, which: Ints) -> bool:
+    """Tell whether a witness on these pairs proves "inseparable", whatever a tie means.
+
+    With a bias it always does. Without one, pairs of a single side may all have the lead 0 and still be right under a
+    meaning of ties that favours them: the data may be touching.
+    """
     sides = _sides(pairs, which)
     return pairs.bias or (len(sides) == 2 if pairs.K == 2 else False in sides)
 
@@ -213,15 +220,18 @@ def _climb_moved(moved: MovedPairs, face: Face, deadline: float, signs_of: Signs
 
 
 def _touching_or_not(pairs: Pairs, blank: Proof, witness: Witness, face: Face) -> Proof:
-    """Without a bias the first witness may lie on one side: does the final face hold a pair of the other?"""
-    inside = np.flatnonzero(face.inside & pairs.exist)
+    """Return the verdict without a bias, where the first witness has pairs of one side only.
+
+    If the final face holds a pair of the other side as well, the data are inseparable; if not, and the direction is positive
+    outside the face, they are touching.
+    """
     if _is_decisive(pairs, face.pairs):
         return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
-    for pair in inside:
+    for pair in np.flatnonzero(face.inside & pairs.exist):
         if _is_decisive(pairs, np.append(face.pairs, pair)):
-            whole = lifted(pairs, face, np.array([pair]))
-            if whole is not None:
-                return replace(blank, verdict="inseparable", witness=pairs.witness(whole.pairs, whole.weights))
+            enlarged = lifted(pairs, face, np.array([pair]))
+            if enlarged is not None:
+                return replace(blank, verdict="inseparable", witness=pairs.witness(enlarged.pairs, enlarged.weights))
     if not face.complete or face.direction is None:
         return blank
     (side,) = _sides(pairs, face.pairs)

@@ -2,9 +2,9 @@
 
     x = x₀ + x₁p + x₂p² + …,   xₖ = M⁻¹rₖ mod p,   r₀ = b,   rₖ₊₁ = (rₖ − M·xₖ)/p
 
-One inverse modulo p, then a matrix–vector product a digit; the residuals stay as small as M and b. Once p^k is past twice
-the square of Hadamard's bound, the fraction that each x stands for is found by Euclid's algorithm. Big determinants cost
-nothing until that last step, which is why five hundred unknowns are no trouble.
+One inverse modulo p, then one matrix–vector product for each digit; the residuals stay as small as M and b. By Cramer's
+rule numerators and denominators of x are determinants, which Hadamard's inequality bounds by B; once p^k > 2B², Euclid's
+algorithm recovers each fraction uniquely. Large numbers occur only in that last step, so 500 unknowns are no problem.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class System:
 
 
 def _fractions(digits: list[NDArray[np.int64]], modulus: int, exact: bool) -> list[Fraction]:
-    """Turn p-adic digits into the fractions they stand for; once a denominator is known, the others mostly share it."""
+    """Return the fractions that p-adic digits stand for; the denominator of one is tried on the next, as most share it."""
     out: list[Fraction] = []
     denominator, limit = 1, isqrt(modulus // 2)
     for t in range(len(digits[0])):
@@ -129,14 +129,14 @@ def _reconstruct(value: int, modulus: int) -> tuple[int, int]:
 
 
 def dependency(V: Whole) -> list[Fraction] | None:
-    """Return the λ, unique up to scale, that combines the rows of V to 0, or None where there is not exactly one."""
+    """Return the λ with Σλv = 0 over the rows v of V, unique up to its scale, or None if there is not exactly one."""
     rows, columns = independent(V)
     if len(rows) != len(V) - 1:
         return None
-    (left,) = set(range(len(V))) - set(rows)
+    (dependent,) = set(range(len(V))) - set(rows)
     if not rows:
         return [Fraction(1)]
-    solution = System(V[np.ix_(rows, columns)].T.copy()).solve(-V[left, columns])
+    solution = System(V[np.ix_(rows, columns)].T.copy()).solve(-V[dependent, columns])
     weights = [Fraction(1)] * len(V)
     for row, weight in zip(rows, solution, strict=True):
         weights[row] = weight

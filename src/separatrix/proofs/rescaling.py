@@ -1,7 +1,8 @@
-"""Other coordinates for data on which floating point is blind: columns that nearly agree, whole numbers above 2⁵³.
+"""Other coordinates for data that floating point cannot resolve: nearly equal columns, integers above 2⁵³.
 
-Whether data are separable does not depend on the basis. In a basis of rows of their own the numbers are of moderate size,
-whatever they were before; they are found exactly and then rounded, which loses nothing that the columns had hidden.
+Separability does not depend on the basis: if x = Bᵀc for an invertible B, then ⟨w,x⟩ = ⟨Bw,c⟩. In a basis of the data's own
+rows the coordinates c are of moderate size. They are computed exactly and rounded only afterwards, so that no digit that
+matters is lost to cancellation between the original columns.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ class MovedPairs(Pairs):
     def __init__(self, pairs: Pairs) -> None:
         single = Pairs(pairs.rows, np.ones(pairs.rows.n, np.int64), 2, pairs.bias)
         original, self.shifts = single.whole(np.arange(pairs.rows.n))
-        kept, self.columns = independent(original)
-        B = original[np.ix_(kept, self.columns)]
+        basis, self.columns = independent(original)
+        B = original[np.ix_(basis, self.columns)]
         across, self.down, self.original_m = System(B.T.copy()), System(B), pairs.m
         solved = [across.solve(row[self.columns]) for row in original]
         self.sizes = [lcm(1, *(value.denominator for value in row)) for row in solved]
         self.table: Whole = np.array([_whole(row, size) for row, size in zip(solved, self.sizes, strict=True)], object)
-        self.table = self.table.reshape(pairs.rows.n, len(kept))
+        self.table = self.table.reshape(pairs.rows.n, len(basis))
         tops = [max((abs(value) for value in row), default=0) or 1 for row in self.table]
         C = np.array([[value / top for value in row] for row, top in zip(self.table, tops, strict=True)]).reshape(
             self.table.shape
@@ -63,7 +64,7 @@ class MovedPairs(Pairs):
 
 
 def recoordinated(pairs: Pairs) -> MovedPairs | None:
-    """Return the pairs in a basis of rows; None for data too large for it, or all zero."""
+    """Return the pairs in a basis of rows; None where the data are too large for that, or all zero."""
     if pairs.rows.n * pairs.m > MOST_CELLS or not pairs.radius_squared:
         return None
     return MovedPairs(pairs)

@@ -1,9 +1,12 @@
-"""How far from separable? The face of the data on which every w without a negative lead must be zero.
+"""Overlap or quasi-complete separation of inseparable data (Albert and Anderson 1984), by facial reduction.
 
-A witness λ > 0, Σλa = 0 forces ⟨w,a⟩ = 0 on its pairs for every w with no negative lead, hence on L, their span. Search
-again among the w that vanish on L: either one is positive on every pair outside L, or another witness makes L larger. At
-the end L tells all: nothing outside it is *overlap*, something is *quasi-complete* separation; and without a bias, L
-holding pairs of one side only is *touching*.
+Call w weakly separating if no lead ⟨w,a⟩ is negative. A witness λ > 0, Σλa = 0 forces ⟨w,a⟩ = 0 on its pairs for every
+weakly separating w, hence on L, their span. The search is repeated among the w that vanish on L. By Gordan's theorem,
+applied modulo L, either one of them is positive on every pair outside L, or a witness modulo L exists, and adding its pairs
+makes L larger. The dimension of L grows with each step, so there are at most dim steps.
+
+At the end nothing outside L means *overlap*, and something outside it *quasi-complete* separation. Without a bias, data
+whose L holds pairs of one side only are *touching*: a meaning for ties makes them separable.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from separatrix.engine.rows import Floats, Ints, frozen
 from separatrix.kernels import modular
@@ -31,7 +33,11 @@ _P = modular.PRIME
 
 @dataclass
 class Face:
-    """L, by pairs that span it with weights λ > 0 that balance them; and which pairs lie in it."""
+    """L, given by pairs that span it and weights λ > 0 with Σλa = 0; `inside` tells which pairs lie in it.
+
+    `direction` is a w that is 0 on L and positive on all other pairs, once there is one. `complete` is False where the
+    search for a larger L or for such a w gave up.
+    """
 
     pairs: Ints
     weights: list[Fraction]
@@ -58,7 +64,12 @@ def _kernel_vector(table: Any, rng: np.random.Generator) -> tuple[Any, int]:
 
 
 def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[Any, int]:
-    """Tell which pairs lie in the span of some (wrongly with probability 10⁻⁹), and the dimension of that span."""
+    """Return which pairs lie in the span of some pairs, and the dimension of that span.
+
+    Everything is computed modulo a prime p near 2³¹. A random v orthogonal to the span is also orthogonal to a pair outside
+    the span with probability 1/p, about 10⁻⁹; a pair inside is recognised unless p divides a denominator. An error would be
+    caught by the checker.
+    """
     rows, rivals = pairs.row_of(spanning), pairs.rival_of(spanning)
     x = np.concatenate([pairs.residues(int(i), int(i) + 1) for i in rows])
     if pairs.K == 2:
@@ -90,33 +101,35 @@ def reduced(pairs: Pairs, which: Ints) -> tuple[Whole, list[int]]:
 
 
 def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
-    """Return the face enlarged by pairs that balance modulo L, or None where they do not."""
+    """Return the face enlarged by pairs that are a witness modulo L, or None if they are not.
+
+    A basis of L and the added pairs have one dependency Σμb + Σλa = 0, up to its scale. If λ > 0, adding a large enough
+    multiple of the face's own weights, which balance, makes all weights positive and leaves the sum at 0.
+    """
     table, _ = reduced(pairs, face.pairs)
-    kept, _ = independent(table)
-    joined, _ = reduced(pairs, np.concatenate([face.pairs[kept], added]))
+    basis, _ = independent(table)
+    joined, _ = reduced(pairs, np.concatenate([face.pairs[basis], added]))
     weights = dependency(joined)
     if weights is None:
         return None
-    new = weights[len(kept) :]
-    if all(weight <= 0 for weight in new):
+    added_weights = weights[len(basis) :]
+    if all(weight <= 0 for weight in added_weights):
         weights = [-weight for weight in weights]
-        new = weights[len(kept) :]
-    if not all(weight > 0 for weight in new):
+        added_weights = weights[len(basis) :]
+    if not all(weight > 0 for weight in added_weights):
         return None
-    old = dict(zip(kept, weights[: len(kept)], strict=True))
-    more = max([Fraction(0), *(1 - weight / face.weights[t] for t, weight in old.items())])
-    if not old:
-        more = Fraction(1)
-    every = [max(more, Fraction(1)) * weight + old.get(t, Fraction(0)) for t, weight in enumerate(face.weights)]
-    return Face(np.concatenate([face.pairs, added]), every + new, None)
+    basis_weights = dict(zip(basis, weights[: len(basis)], strict=True))
+    multiple = max([Fraction(1), *(1 - weight / face.weights[t] for t, weight in basis_weights.items())])
+    face_weights = [multiple * weight + basis_weights.get(t, Fraction(0)) for t, weight in enumerate(face.weights)]
+    return Face(np.concatenate([face.pairs, added]), face_weights + added_weights, None)
 
 
 def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:
     """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
-    face, real, rng = first, pairs.exist, np.random.default_rng(0)
+    face, rng = first, np.random.default_rng(0)
     while True:
         face.inside, rank = membership(pairs, face.pairs, rng)
-        outside = np.flatnonzero(~face.inside & real)
+        outside = np.flatnonzero(~face.inside & pairs.exist)
         if not outside.size:
             return face
         grown = _step(pairs, face, rank, outside, scales, deadline, signs_of, last_resort)
@@ -132,14 +145,22 @@ def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: 
 def _step(
     pairs: Pairs, face: Face, rank: int, outside: Ints, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool
 ) -> Face | None:
+    """Return the face made larger, or with a direction that is positive on all pairs outside it, or None.
+
+    The w with ⟨w,L⟩ = 0 have free coordinates, and `columns` that these determine: V is a basis of L, and the rows of
+    `basis` below span its orthogonal complement. The search runs in the free coordinates.
+    """
+    from scipy.linalg import qr  # loading it takes longer than most proofs
+
     skip = 0 if pairs.K == 2 else pairs.m
     table, shifts = reduced(pairs, face.pairs)
-    kept, columns = independent(table)
-    V = pairs.vectors(face.pairs[kept])[:, skip:] / scales[skip:]
+    spanning, columns = independent(table)
+    V = pairs.vectors(face.pairs[spanning])[:, skip:] / scales[skip:]
     V = V / np.maximum(np.abs(V).max(axis=1), 1e-300)[:, None]
-    tried: Ints = np.sort(qr(V, mode="r", pivoting=True)[1][:rank])
-    if len(independent(table[np.ix_(kept, tried.tolist())])[0]) == rank:
-        columns = tried.tolist()
+    # Any nonsingular columns do; those of a pivoted QR factorisation make the float basis accurate.
+    pivots: Ints = np.sort(qr(V, mode="r", pivoting=True)[1][:rank])
+    if len(independent(table[np.ix_(spanning, pivots.tolist())])[0]) == rank:
+        columns = pivots.tolist()
     free = np.setdiff1d(np.arange(V.shape[1]), columns)
     R = np.linalg.lstsq(V[:, columns], V[:, free], rcond=None)[0]
     basis = np.zeros((len(free), V.shape[1]))
@@ -150,18 +171,18 @@ def _step(
     system: list[System] = []
 
     def exact_direction(u: Any) -> list[Fraction]:
-        """Return the w in the original coordinates with the free ones given and ⟨w,L⟩ = 0."""
+        """Return the exact w with these free coordinates and ⟨w,L⟩ = 0; u is rounded first, so that w stays short."""
         if isinstance(u, np.ndarray):
             u = np.round(u / np.abs(u).max() * 2.0**26)
             w = [Fraction(0)] * V.shape[1]
             for t, j in enumerate(free.tolist()):
                 w[j] = Fraction(u[t]) / Fraction(scales[skip + j])
-            bound = [value / (1 << shift) for value, shift in zip(w, shifts, strict=True)]
-            scale = max(1, *(value.denominator for value in bound)) if bound else 1
-            right = np.array([int(value * scale) for value in bound], object)
+            shifted = [value / (1 << shift) for value, shift in zip(w, shifts, strict=True)]
+            scale = max(1, *(value.denominator for value in shifted)) if shifted else 1
+            right = np.array([int(value * scale) for value in shifted], object)
             if not system:
-                system.append(System(table[np.ix_(kept, columns)]))
-            solved = system[0].solve(-(table[kept] @ right)) if kept else []
+                system.append(System(table[np.ix_(spanning, columns)]))
+            solved = system[0].solve(-(table[spanning] @ right)) if spanning else []
             for j, value in zip(columns, solved, strict=True):
                 w[j] = value * (1 << shifts[j]) / scale
         else:
@@ -182,8 +203,8 @@ def _step(
     shifts_of_exact: list[list[int]] = [[]]
 
     def whole(which: Ints) -> tuple[Whole, Whole]:
-        both, shifts_of_exact[0] = reduced(pairs, np.concatenate([face.pairs[kept], outside[which]]))
-        return both[len(kept) :], both[: len(kept)]
+        both, shifts_of_exact[0] = reduced(pairs, np.concatenate([face.pairs[spanning], outside[which]]))
+        return both[len(spanning) :], both[: len(spanning)]
 
     field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
     order = np.argsort(np.einsum("ij,ij->i", Z, Z))
@@ -204,20 +225,23 @@ def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:
 
 
 def equations(pairs: Pairs, face: Face) -> tuple[tuple[Fraction, ...], ...]:
-    """Return independent v with ⟨v,x̃⟩ = 0 on the face's rows: they hold for all rows, when these span them."""
+    """Return independent v with ⟨v,x̃⟩ = 0 on the face's rows; as these span all rows, the equations hold for all rows.
+
+    They let the checker verify that the rows of the witness span all rows: rank + number of equations = number of columns.
+    """
     rows = np.unique(pairs.row_of(face.pairs))
     single = Pairs(pairs.rows, np.ones(pairs.rows.n, np.int64), 2, pairs.bias)
     table, shifts = single.whole(rows)
-    kept, columns = independent(table)
+    spanning, columns = independent(table)
     free = sorted(set(range(pairs.m)) - set(columns))
     if not free:
         return ()
-    system = System(table[np.ix_(kept, columns)])
-    found = []
+    system = System(table[np.ix_(spanning, columns)])
+    vectors = []
     for j in free:
         v = [Fraction(0)] * pairs.m
         v[j] = Fraction(1 << shifts[j])
-        for c, value in zip(columns, system.solve(-table[kept, j]), strict=True):
+        for c, value in zip(columns, system.solve(-table[spanning, j]), strict=True):
             v[c] = value * (1 << shifts[c])
-        found.append(tuple(v))
-    return tuple(found)
+        vectors.append(tuple(v))
+    return tuple(vectors)

@@ -1,8 +1,10 @@
-"""Is there a w with every ⟨w,a⟩ > 0? A separator, or a witness that there is none, on a growing set of violated pairs.
+"""Search for a w with every ⟨w,a⟩ > 0: a separator, or a witness that there is none.
 
-On the set the hull's nearest point decides; where it stalls, a linear program; where floating point has no more to say,
-an exact simplex. Nothing found here is believed: a separator or a witness is handed to `accept…`, which answers for it
-exactly.
+The search works on a growing working set of pairs (constraint generation). A witness for the working set is a witness for
+all pairs; a separator of the working set is one of all pairs unless some pair violates it, and then the worst violated pairs
+join the set. On the set the hull's nearest point decides; where it stalls, a linear program; and where floating point is
+exhausted, an exact simplex. By Gordan's theorem exactly one of the two exists, so the search ends with an answer or with its
+own limits. No result is trusted here: each is passed to an `accept…` function, which decides in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -14,29 +16,28 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.optimize import linprog
 
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.exact_simplex import TimeUp, alternative
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.rationals import Whole
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 _EXACT_CELLS = 40_000
-_PATIENCE = 10.0
-"""Seconds for the exact simplex where no time limit was given."""
+_EXACT_SECONDS = 10.0
+"""How long the exact simplex may take where no time limit was given."""
 
 
 @dataclass
 class Field:
-    """Some pairs in some coordinates, as the search sees them."""
+    """The pairs in the coordinates that the search works in."""
 
     dim: int
     leads: Callable[[Floats], Floats]
     vectors: Callable[[Ints], Floats]
     whole: Callable[[Ints], tuple[Whole, Whole]]
-    """The pairs as integers, and the rows on which w must be 0."""
+    """Returns some pairs as integers, and the rows on which w must be 0."""
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Failures:
 
 
 def check_time(deadline: float) -> None:
-    """Raise when the time limit has fallen."""
+    """Raise once the time limit is reached."""
     if time.monotonic() > deadline:
         raise TimeUp
 
@@ -56,58 +57,55 @@ def decide(
     field: Field,
     work: Ints,
     deadline: float,
-    accept_separator: Callable[[Any], Found | Failures],
-    accept_witness: Callable[[Ints, list[Fraction] | None], Found | None],
+    accept_separator: Callable[[Any], Answer | Failures],
+    accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
     last_resort: bool = True,
-) -> Found | None:
-    """Return what was accepted, or None; without `last_resort`, as soon as floating point has no more to say.
+) -> Answer | None:
+    """Return the accepted answer, or None; without `last_resort`, give up where floating point cannot decide.
 
-    `accept_separator` gets a float w, or an exact one as a list, and returns its failures where it does not do.
-    `accept_witness` gets the pairs, and the weights where they are known exactly.
+    `accept_separator` gets a w of floats, or of fractions as a list, and returns the pairs on which it fails, if any.
+    `accept_witness` gets the pairs, and their weights if they are exact; None means that it is no witness.
     """
     most = max(100, 2 * field.dim)
     for _ in range(200):
         check_time(deadline)
         Z = field.vectors(work)
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        if not norms.all():
-            zero = work[norms == 0][:1]
-            found = accept_witness(zero, None)
-            if found is not None:
-                return found
+        if not norms.all():  # a = 0 alone is a witness
+            answer = accept_witness(work[norms == 0][:1], None)
+            if answer is not None:
+                return answer
         Z = Z / np.where(norms > 0, norms, 1.0)[:, None]
         weights = nearest(Z)
         if weights is None:
             break
         w = Z.T @ weights
         length = float(np.linalg.norm(w))
-        if length < 1e-7:
-            found = accept_witness(work[weights > 0], None)
-            if found is not None:
-                return found
+        if length < 1e-7:  # perhaps 0: the support of the nearest point would be a witness
+            answer = accept_witness(work[weights > 0], None)
+            if answer is not None:
+                return answer
             if length < 1e-13:
                 break
-        grown = _tried(field, w, work, most, accept_separator)
-        if not isinstance(grown, Failures):
-            return grown
-        if not grown.pairs.size:
+        result = _try_separator(field, w, work, most, accept_separator)
+        if not isinstance(result, Failures):
+            return result
+        if not result.pairs.size:
             break
-        work = np.union1d(work, grown.pairs)
+        work = np.union1d(work, result.pairs)
     return _decide_by_programs(field, work, most, deadline, accept_separator, accept_witness, last_resort)
 
 
-def _tried(
-    field: Field, w: Floats, work: Ints, most: int, accept_separator: Callable[[Any], Found | Failures]
-) -> Found | Failures:
-    """Return what was accepted, or the new pairs on which w fails."""
+def _try_separator(
+    field: Field, w: Floats, work: Ints, most: int, accept_separator: Callable[[Any], Answer | Failures]
+) -> Answer | Failures:
+    """Return the accepted answer, or the pairs outside the working set on which w fails."""
     leads = field.leads(w)
     bad = worst(leads, 0.0, most, work)
     if bad.size or not (leads > 0).all():
         return Failures(bad)
-    answer = accept_separator(w)
-    if isinstance(answer, Failures):
-        return Failures(np.setdiff1d(answer.pairs, work)[:most])
-    return answer
+    result = accept_separator(w)
+    return Failures(np.setdiff1d(result.pairs, work)[:most]) if isinstance(result, Failures) else result
 
 
 def _decide_by_programs(
@@ -115,50 +113,61 @@ def _decide_by_programs(
     work: Ints,
     most: int,
     deadline: float,
-    accept_separator: Callable[[Any], Found | Failures],
-    accept_witness: Callable[[Ints, list[Fraction] | None], Found | None],
+    accept_separator: Callable[[Any], Answer | Failures],
+    accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
     last_resort: bool,
-) -> Found | None:
-    exact = False
-    patience = time.monotonic() + _PATIENCE
+) -> Answer | None:
+    """Continue the search with linear programs in floating point; once one of them fails, in exact arithmetic."""
+    exact_deadline = min(deadline, time.monotonic() + _EXACT_SECONDS)
     for _ in range(200):
         check_time(deadline)
-        if not exact:
-            Z = field.vectors(work)
-            Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
-            support = _balance(Z, deadline)
-            if support is not None:
-                found = accept_witness(work[support], None)
-                if found is not None:
-                    return found
-                exact = True
-                continue
-            w = _separate(Z, deadline)
-            if w is None:
-                exact = True
-                continue
-            grown = _tried(field, w, work, most, accept_separator)
-            if not isinstance(grown, Failures):
-                return grown
-            if grown.pairs.size:
-                work = np.union1d(work, grown.pairs)
-            else:
-                exact = True
-            continue
-        if not last_resort or (len(work) * field.dim > _EXACT_CELLS and deadline == np.inf):
+        Z = field.vectors(work)
+        Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
+        support = _balance(Z, deadline)
+        if support is not None:
+            answer = accept_witness(work[support], None)
+            if answer is not None:
+                return answer
+            break
+        w = _separate(Z, deadline)
+        if w is None:
+            break
+        result = _try_separator(field, w, work, most, accept_separator)
+        if not isinstance(result, Failures):
+            return result
+        if not result.pairs.size:
+            break
+        work = np.union1d(work, result.pairs)
+    if not last_resort:
+        return None
+    return _decide_exactly(field, work, deadline, exact_deadline, accept_separator, accept_witness)
+
+
+def _decide_exactly(
+    field: Field,
+    work: Ints,
+    deadline: float,
+    exact_deadline: float,
+    accept_separator: Callable[[Any], Answer | Failures],
+    accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
+) -> Answer | None:
+    """Continue the search with the exact simplex, which is too slow for large working sets without a time limit."""
+    for _ in range(200):
+        check_time(deadline)
+        if len(work) * field.dim > _EXACT_CELLS and deadline == np.inf:
             return None
         try:
-            weights, direction = alternative(*field.whole(work), min(deadline, patience))
+            weights, direction = alternative(*field.whole(work), exact_deadline)
         except TimeUp:
             check_time(deadline)
             return None
         if weights is not None:
-            chosen = [t for t, weight in enumerate(weights) if weight]
-            return accept_witness(work[chosen], [weights[t] for t in chosen])
-        answer = accept_separator(direction)
-        if not isinstance(answer, Failures):
-            return answer
-        new = np.setdiff1d(answer.pairs, work)[: max(10, field.dim)]
+            support = [t for t, weight in enumerate(weights) if weight]
+            return accept_witness(work[support], [weights[t] for t in support])
+        result = accept_separator(direction)
+        if not isinstance(result, Failures):
+            return result
+        new = np.setdiff1d(result.pairs, work)[: max(10, field.dim)]
         if not new.size:
             return None
         work = np.union1d(work, new)
@@ -172,6 +181,8 @@ def _options(deadline: float) -> dict[str, float]:
 
 def _balance(Z: Floats, deadline: float) -> Ints | None:
     """Return the support of λ ≥ 0, Σλ = 1, Zᵀλ = 0, or None."""
+    from scipy.optimize import linprog  # loading it takes longer than most proofs
+
     k, dim = Z.shape
     equal = np.vstack([Z.T, np.ones(k)])
     answer = linprog(np.zeros(k), A_eq=equal, b_eq=np.r_[np.zeros(dim), 1.0], method="highs-ds", options=_options(deadline))
@@ -180,6 +191,8 @@ def _balance(Z: Floats, deadline: float) -> Ints | None:
 
 def _separate(Z: Floats, deadline: float) -> Floats | None:
     """Return a w with Zw ≥ 1, or None."""
+    from scipy.optimize import linprog
+
     answer = linprog(
         np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs", options=_options(deadline)
     )

@@ -1,15 +1,16 @@
-"""A certificate in words: what was proven, by which theorem, in the reader's own numbers."""
+"""A certificate in words: what was proven, by which theorem, in the numbers of the data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
 from separatrix.estimators.notebook import facts_table
 
-Certificate = Any
-"""A `separatrix.Certificate`, which imports this file."""
+if TYPE_CHECKING:
+    from separatrix.proofs.certificate import Certificate
 
 _SHOWN = 8
 
@@ -18,89 +19,84 @@ def _number(value: float) -> str:
     return f"{value:.9g}".replace("-", "−")
 
 
-def _vector(values: Sequence[object]) -> str:
-    shown = [_number(float(value)) for value in values[:_SHOWN]]  # type: ignore[arg-type]
-    return "(" + ", ".join(shown) + (f", … {len(values)} numbers)" if len(values) > _SHOWN else ")")
+def _vector(values: Sequence[float | Fraction]) -> str:
+    numbers = [_number(float(value)) for value in values[:_SHOWN]]
+    return "(" + ", ".join(numbers) + (f", … {len(values)} numbers)" if len(values) > _SHOWN else ")")
 
 
 def lines(certificate: Certificate) -> list[str]:
-    """Return the statement, a sentence or two a line."""
+    """Return the statement, a sentence or two on each line."""
     proof = certificate.proof
     space = "(x, 1)" if proof.bias else "x"
     features = f"{proof.d} feature{'s' * (proof.d != 1)}"
-    said = [f"{certificate.verdict}: {proof.n} examples, {features}, {proof.n_classes} classes, in the space of {space}"]
+    first = f"{certificate.verdict}: {proof.n} examples, {features}, {proof.n_classes} classes, in the space of {space}"
     if certificate.verdict == "undecided":
-        return [*said, "neither a separator nor a witness was found in the time given"]
-    if certificate.verdict == "separable":
-        said += _separable(certificate)
-    elif certificate.verdict == "touching":
-        said += _touching(certificate)
-    else:
-        said += _inseparable(certificate)
-    return said + _separation(certificate)
+        return [first, "neither a separator nor a witness was found within the time limit"]
+    describe = {"separable": _separable, "touching": _touching, "inseparable": _inseparable}[certificate.verdict]
+    return [first, *describe(certificate), *_separation(certificate)]
 
 
 def _separable(certificate: Certificate) -> list[str]:
     proof = certificate.proof
     assert certificate.margin is not None and proof.margin is not None
     lower, upper = certificate.margin
-    said = []
     if proof.n_classes == 2 and certificate.separator is not None:
         w, b = certificate.separator
         rule = f"⟨w,x⟩ {'+ b ' if proof.bias else ''}> 0 exactly on the examples of class {certificate.classes[1]!r}"
-        said.append(f"w = {_vector(list(w))}" + (f", b = {_number(float(b))}" if proof.bias else "") + f" has {rule}")
+        separator = f"w = {_vector(list(w))}" + (f", b = {_number(float(b))}" if proof.bias else "") + f" has {rule}"
     else:
-        said.append("there are weights with which each example's own class scores strictly highest")
-    said.append(f"margin: {_number(lower)} ≤ γ ≤ {_number(upper)}; radius: R = {_number(certificate.radius)}")
+        separator = "there are weights for which each example's own class has strictly the highest score"
     factor = "" if proof.n_classes == 2 else "2"
-    said.append(
+    statement = [
+        separator,
+        f"margin: {_number(lower)} ≤ γ ≤ {_number(upper)}; radius: R = {_number(certificate.radius)}",
         f"so a perceptron that starts from 0 makes at most {factor}R²/γ² ≤ {certificate.mistake_bound:,} mistakes on these "
-        "examples, in whatever order, however often they come"
-    )
+        "examples, in any order and any number of passes",
+    ]
     if certificate.geometric_margin is not None and proof.bias:
         low, high = certificate.geometric_margin
-        said.append(f"geometric margin, the bias free: between {_number(low)} and {_number(high)}")
-    return said
+        statement.append(f"geometric margin (bias not penalised): between {_number(low)} and {_number(high)}")
+    return statement
 
 
-def _rows(certificate: Certificate) -> str:
+def _weighted_rows(certificate: Certificate) -> str:
     assert certificate.witness is not None
     witness = certificate.witness
-    shown = []
+    terms = []
     for i, rival, weight in list(zip(witness.rows, witness.rivals, witness.weights, strict=True))[:_SHOWN]:
         short = str(weight) if len(str(weight)) <= 12 else f"≈{float(weight):.4g}"
         against = f" against {certificate.classes[rival]!r}" if certificate.proof.n_classes > 2 else ""
-        shown.append(f"{short} × row {i}{against}")
+        terms.append(f"{short} × row {i}{against}")
     more = f", … {len(witness)} in all" if len(witness) > _SHOWN else ""
-    return ", ".join(shown) + more
+    return ", ".join(terms) + more
 
 
 def _touching(certificate: Certificate) -> list[str]:
+    tie = f"tie={certificate.ties!r}"
     return [
-        f"only by touching: under tie={certificate.ties!r} every example is right, but some lie exactly on the boundary",
-        f"witness: {_rows(certificate)} add up to exactly 0, so no w is positive on all of them",
-        "the margin is 0: no bound on the mistakes follows, and a perceptron may go on for ever",
+        f"separable only with ties: under {tie} every example is right, but some lie exactly on the boundary",
+        f"witness: {_weighted_rows(certificate)} add up to exactly 0, so no w has a positive score on all of them",
+        "the margin is 0, so no bound on the mistakes follows, and a perceptron may never stop making them",
     ]
 
 
 def _inseparable(certificate: Certificate) -> list[str]:
     what = "Σλyx̃" if certificate.proof.n_classes == 2 else "Σλa over pairs of an example and a rival class"
     return [
-        f"witness: {_rows(certificate)}: {what} is exactly 0",
-        "any w that got all of these right would give that sum a positive score; 0 scores 0, so there is no such w",
+        f"witness: {_weighted_rows(certificate)}: {what} is exactly 0",
+        "a w that gets all of these right would give that sum a positive score, but the score of 0 is 0: no such w exists",
     ]
 
 
 def _separation(certificate: Certificate) -> list[str]:
     kind, infinite = certificate.separation, certificate.infinite
     if kind is None:
-        return ["complete, quasi-complete or overlap: not decided in the time given"]
+        return ["complete, quasi-complete or overlap: not decided within the time limit"]
     if kind == "overlap":
-        return ["overlap: every coefficient of a logistic regression that the data determine is finite"]
-    names = ", ".join(str(name) for name in infinite[:_SHOWN]) + (
-        f", … {len(infinite)} in all" if len(infinite) > _SHOWN else ""
-    )
-    return [f"{kind} separation: a logistic regression has no finite best coefficients; these grow without end: {names}"]
+        return ["overlap: a logistic regression has finite coefficients, as far as the data determine them"]
+    names = ", ".join(str(name) for name in infinite[:_SHOWN])
+    more = f", … {len(infinite)} in all" if len(infinite) > _SHOWN else ""
+    return [f"{kind} separation: a logistic regression has no finite best coefficients; these diverge: {names}{more}"]
 
 
 def as_html(certificate: Certificate) -> str:
@@ -125,7 +121,7 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     if certificate.ties is not None:
         facts.append(("every example is right", f"under tie={certificate.ties!r}"))
     if certificate.witness is not None:
-        facts.append(("witness", f"{_rows(certificate)}: they add up to exactly 0"))
+        facts.append(("witness", f"{_weighted_rows(certificate)}: they add up to exactly 0"))
     if proof.verdict == "undecided":
         return [("why", lines(certificate)[1])]
     return [*facts, ("logistic regression", _separation(certificate)[0])]
