@@ -1,8 +1,8 @@
 """Check a certificate of separability against a CSV: python check_certificate.py CERTIFICATE.json DATA.csv [--label COLUMN]
 
-Standard library only, exact arithmetic. A pair has the vector a: x̃ = (x, 1), or x without a bias, signed by its class; for
-K > 2 classes x̃ in the block of the own class, −x̃ in that of a rival. Whole numbers are read as they are, others as the
-float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
+It uses the standard library only, and exact arithmetic. Each pair has a vector a: x̃ = (x, 1), or x without a bias, signed by
+its class; for K > 2 classes x̃ in the block of its own class and −x̃ in that of a rival. Integers are read exactly, other numbers
+as the float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
   separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
   inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
   touching     the same on the pairs that a tie favours; and a w positive on the others, negative nowhere
@@ -50,16 +50,18 @@ class Data:
             except (ValueError, ArithmeticError, KeyError, IndexError) as problem:
                 raise OSError(f"{path}, line {line}: {problem!r}") from None
         fine = (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
-        demand(fine and all(len(x) == self.m for x, _ in self.X), "it is about other data, or a row has other columns")
+        demand(
+            fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or a row has another number of columns"
+        )
 
     def leads(self, direction):  # (row, rival, ⟨w,a⟩) for every pair
         demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
-        (flat, scale), found = whole([Q(v) for w in direction for v in w]), []
+        (flat, scale), leads = whole([Q(v) for w in direction for v in w]), []
         for i, (x, cleared) in enumerate(self.X):
             parts = (flat[k : k + self.m] for k in range(0, len(flat), self.m))
             scores = [0] * (self.K == 2) + [sum(a * b for a, b in zip(part, x) if b) for part in parts]
-            found += [(i, r, Q(scores[self.y[i]] - s, cleared * scale)) for r, s in enumerate(scores) if r != self.y[i]]
-        return found
+            leads += [(i, r, Q(scores[self.y[i]] - s, cleared * scale)) for r, s in enumerate(scores) if r != self.y[i]]
+        return leads
 
     def vector(self, i, rival):
         demand(rival != self.y[i] and 0 <= rival < self.K, f"row {i} has no rival {rival}")
@@ -68,7 +70,7 @@ class Data:
     def combination(self, part):  # Σλa and Σλ
         weights, pairs = [Q(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
         fine = len(set(pairs)) == len(weights) > 0 and min(weights) > 0 and all(0 <= i < len(self.X) for i, _ in pairs)
-        demand(fine, "weights must be positive, one a pair, on rows that are there")
+        demand(fine, "weights must be positive, one for each pair, on rows of the data")
         lam, scale = whole([w / self.X[i][1] for w, (i, _) in zip(weights, pairs)])
         columns = zip(*(self.vector(*pair) for pair in pairs))
         return [Q(sum(a * b for a, b in zip(lam, column) if b), scale) for column in columns], sum(weights)
@@ -93,14 +95,14 @@ class Data:
 
 
 def rank(rows, prime=2**61 - 1):  # modulo a prime, which is never above the true one
-    rows, found = [[v % prime for v in row] for row in rows], 0
+    rows, count = [[v % prime for v in row] for row in rows], 0
     while rows:
         pivot = rows.pop()
         j = next((j for j, v in enumerate(pivot) if v), None)
         if j is not None:
-            found, inverse = found + 1, pow(pivot[j], -1, prime)
+            count, inverse = count + 1, pow(pivot[j], -1, prime)
             rows = [[(a - r[j] * inverse * b) % prime for a, b in zip(r, pivot)] if r[j] else r for r in rows]
-    return found
+    return count
 
 
 def check(cert, data):
@@ -109,7 +111,7 @@ def check(cert, data):
     demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
     unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
     unproven += ["spanning", "equations"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
-    demand(not any(cert[name] for name in unproven), "it claims what it does not prove")
+    demand(not any(cert[name] for name in unproven), "it claims something that it does not prove")
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")
     kinds = {"separable": ["complete"], "touching": ["quasi-complete"], "inseparable": [None, "quasi-complete", "overlap"]}
@@ -125,14 +127,16 @@ def check(cert, data):
     demand((sided == [ties]) if verdict == "touching" else (ties is None and not sided), "the witness is on the wrong side")
     leads = data.leads(cert["direction"]) if cert["direction"] else [(0, 0, -1)]
     wrong = [lead for i, r, lead in leads if lead < 0 or (verdict == "touching" and lead == 0 and not right[ties](i, r))]
-    demand(kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or only zeros")
+    demand(
+        kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or only leads of 0"
+    )
     return data.overlap(cert["spanning"], cert["equations"]) if kind == "overlap" else None
 
 
-def answer(given):
+def answer(options):
     try:
-        cert = json.loads(open(given.certificate, "rb").read())
-        check(cert, Data(given.data, given.label, cert))
+        cert = json.loads(open(options.certificate, "rb").read())
+        check(cert, Data(options.data, options.label, cert))
     except ArithmeticError as problem:
         return 1, f"NOT VALID: {problem}"
     except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:

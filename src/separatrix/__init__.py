@@ -4,10 +4,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from separatrix.analysis.comparing import compare as compare
+    from separatrix.analysis.cross_validation import compare as compare
     from separatrix.analysis.explaining import explain as explain
     from separatrix.analysis.explanation import Explanation as Explanation
-    from separatrix.analysis.fewest import fewest_mistakes as fewest_mistakes
+    from separatrix.analysis.fewest_mistakes import fewest_mistakes as fewest_mistakes
     from separatrix.analysis.mislabelled import suspects as suspects
     from separatrix.analysis.tracing import Trace as Trace
     from separatrix.analysis.tracing import trace as trace
@@ -49,9 +49,9 @@ _HOMES = {
     "Trace": "analysis.tracing",
     "VotedPerceptron": "estimators.linear",
     "certify": "proofs.certificate",
-    "compare": "analysis.comparing",
+    "compare": "analysis.cross_validation",
     "explain": "analysis.explaining",
-    "fewest_mistakes": "analysis.fewest",
+    "fewest_mistakes": "analysis.fewest_mistakes",
     "load": "modelfile.model",
     "load_svmlight": "data.formats.svmlight",
     "margin": "estimators.max_margin",

@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from separatrix import Perceptron, compare
-from separatrix.analysis import comparing
+from separatrix.analysis import cross_validation
 from separatrix.analysis.catalogue import MAP, NaiveBayes, Setting, View
 from separatrix.analysis.comparison import VIEWS, sparkline
-from separatrix.analysis.mixed_columns import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
+from separatrix.analysis.mixed_table import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
 from separatrix.cli import app
 
 RUNNER = CliRunner()
@@ -171,7 +171,7 @@ def test_a_model_that_fails_is_a_row_with_its_reason():
     X, y = load_iris(return_X_y=True)
     found = compare(X[:101], y[:101])
     assert found.folds == 2
-    assert found.notes == ["2 folds, not 5: class '2' has only 1 example, which is never learned and tested in one fold"]
+    assert found.notes == ["2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"]
     assert "only 1 sample in class 2" in found["QDA"].failure
     assert found["LDA"].accuracy > 0.9
     assert found.rows[-1].model == "QDA"
@@ -203,12 +203,12 @@ def test_interrupts_are_not_swallowed(monkeypatch):
 
 def test_what_would_take_too_long_is_not_tried(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr(comparing, "PAIRS", 1000)
+    monkeypatch.setattr(cross_validation, "PAIRS", 1000)
     assert compare(X, y, models="k-NN").rows[0].failure == "too slow: it compares 150 examples with 150"
     monkeypatch.undo()
-    monkeypatch.setattr(comparing, "VOTES", 1000)
+    monkeypatch.setattr(cross_validation, "VOTES", 1000)
     found = compare(X, y, models="voted perceptron")
-    assert found.rows[0].note == "not followed pass by pass: too many votes to count" and not found.curves
+    assert found.rows[0].note == "not measured after each pass: too many votes to count" and not found.curves
 
 
 def test_nothing_of_the_test_rows_is_used_to_prepare_them():
@@ -239,17 +239,19 @@ def test_columns_are_told_apart():
     columns = read_columns(table)
     assert columns.number_names == ["whole", "yes", "text of numbers", "maybe"]
     assert columns.word_names == ["code", "word"]
-    assert columns.notes == ["column 'nothing' has no value: left out"]
+    assert columns.notes == ["column 'nothing' has no value and is left out"]
     assert np.isnan(columns.numbers).sum() == 2
+    markers = pd.DataFrame({"hp": ["#N/A", "nil", " NULL ", "-nan", "4"]})  # those of a file, not only the usual ones
+    assert np.isnan(read_columns(markers).numbers[:, 0]).tolist() == [True] * 4 + [False]
     assert read_columns(table, categorical=["whole", 1]).word_names == ["whole", "yes", "code", "word"]
     twelve = pd.DataFrame({"id": [f"no. {i}" for i in range(12)], "hp": [*map(str, range(11)), "fast"]})
     assert read_columns(twelve.assign(x=1.0)).notes == [
-        "column 'id' has 12 different values in 12 rows: left out",
-        "column 'hp' has 12 different values in 12 rows: left out",
+        "column 'id' has 12 different values in 12 rows and is left out",
+        "column 'hp' has 12 different values in 12 rows and is left out",
     ]
     few = read_columns(pd.DataFrame({"hp": ["1", "2", "1", "2", "fast"]}))
     assert few.notes == [
-        "column 'hp' is taken for categories: 'fast' at row 4 is no number; write ? where a value is missing"
+        "column 'hp' is treated as categorical: 'fast' at row 4 is not a number; write ? for a missing value"
     ]
 
 
@@ -285,7 +287,7 @@ def test_bad_input_is_named():
         (lambda: compare(X, np.where(y == 0, np.nan, y)), "NaN"),
         (lambda: compare(X, [None, *y[1:]]), "mixes labels"),
         (lambda: compare(X, y + 0.5), "continuous"),
-        (lambda: compare(X, [f"{v}.5" for v in y]), "numbers with fractions, 0.5 for one"),
+        (lambda: compare(X, [f"{v}.5" for v in y]), "numbers with fractions, such as 0.5"),
         (lambda: compare(X, y[:10]), "inconsistent"),
         (lambda: compare(X, None), "y is None"),
         (lambda: compare(X[0], y), "table with rows and columns"),
@@ -293,12 +295,12 @@ def test_bad_input_is_named():
         (lambda: compare(np.empty((5, 0)), y[:5]), "X has no columns"),
         (lambda: compare(sp.csr_matrix((5, 0)), y[:5]), "nothing to learn from"),
         (lambda: compare(np.where(X > 7, np.inf, X), y), r"infinity at row \d+, column '0'"),
-        (lambda: compare(X, y, models="adaline"), "no model is called 'adaline'; there are naive Bayes"),
+        (lambda: compare(X, y, models="adaline"), "there is no model 'adaline'; there are naive Bayes"),
         (lambda: compare(X, y, models=[]), "no model is named"),
         (lambda: compare(X, y, folds=1), "2 or more"),
-        (lambda: compare(X, y, categorical=["maker"]), "no column is called 'maker'"),
+        (lambda: compare(X, y, categorical=["maker"]), "there is no column 'maker'"),
         (lambda: compare(X, y, categorical=[4]), "there is no column 4"),
-        (lambda: compare(sp.csr_matrix(X), y, categorical=[0]), "sparse matrix holds numbers"),
+        (lambda: compare(sp.csr_matrix(X), y, categorical=[0]), "sparse matrix has columns of numbers"),
         (lambda: compare(X, y, feature_names=["a"]), "1 feature names for 4 columns"),
         (lambda: compare(pd.DataFrame({"t": pd.to_datetime(["2020-01-01"] * 4)}), [0, 1, 0, 1]), "column 't' holds dates"),
     ]
@@ -356,9 +358,9 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
         ("a,b,y\n1,x,u\n2,z,\n", [], "line 3: the label y is missing"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3: 2 columns where line 1 has 3"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "no column is called 'w'; there are a, b, y"),
-        ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "no column is called 'w'; there are a, b"),
-        ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "no model is called 'svm'"),
-        ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, 1.5 for one"),
+        ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "there is no column 'w'; the columns are a, b"),
+        ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "there is no model 'svm'"),
+        ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, such as 1.5"),
         ("a,b,y\n1,x,u\n2,z,v\n", [], "no class has two examples"),
         ("a,y\ninf,u\n2,v\n", [], "line 2, column 1 (a): 'inf' is not a finite number"),
         ("a,y\n?,u\n,v\n", [], "no column to learn from; column 'a' has no value"),

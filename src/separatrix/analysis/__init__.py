@@ -1,4 +1,6 @@
-"""What can be said about data and fitted models: bounds, traces, explanations, comparisons, likely label errors.
+"""Analyses of data and fitted models: bounds, traces, explanations, comparisons, likely label errors.
 
-In come data, fitted classifiers, ledgers and certificates; out go small objects that print themselves and know their JSON.
+Data, fitted classifiers, ledgers and certificates come in; small objects that print themselves and convert to JSON go out.
+Each analysis is a module of its own: `bounds`, `tracing`, `explaining`, `fewest_mistakes`, `mislabelled`,
+`cross_validation`.
 """

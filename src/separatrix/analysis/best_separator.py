@@ -17,7 +17,7 @@ _PASSES = 2000
 
 
 class Separator(NamedTuple):
-    """w̃* of length 1, and γ: the smallest y⟨w̃*,x̃⟩, or lead of the true class, less what rounding can have added."""
+    """w̃* of length 1, and γ: the smallest y⟨w̃*,x̃⟩ or lead of the true class, minus a bound on the rounding error."""
 
     weights: Weights
     gamma: float
@@ -34,7 +34,7 @@ def flattened(weights: Weights) -> Floats:
 
 
 def best_separator(rows: Rows, codes: Codes, n_classes: int, *, bias: bool) -> Separator | None:
-    """Return the separator of largest margin, or None where none was found: mostly because there is none."""
+    """Return the separator with the largest margin, or None if none was found, usually because there is none."""
     problem = MarginProblem(rows, codes, n_classes, np.full(rows.n, np.inf), AUGMENTED if bias else ABSENT)
     if len(np.unique(codes)) < 2 or (not bias and not problem.norms.all()):
         return None

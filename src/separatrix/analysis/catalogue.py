@@ -1,8 +1,8 @@
-"""The map of classifiers: the view each takes and how it learns (L1 1, L2 1, 6 and 11, L5 1).
+"""The map of classifiers: which view each takes and how it learns (L1 1, L2 1, 6 and 11, L5 1).
 
-A generative model describes how the examples of each class come about and counts or averages, in one pass. A discriminative
-model describes the label given the example. A discriminant function describes nothing but the boundary, and reacts to
-mistakes or widens the margin. Here each is a line of one table, `MAP`.
+A generative model describes how the examples of each class are distributed, and is learned by counts or averages in one
+pass. A discriminative model describes the label given the example. A discriminant function describes only the boundary, and
+is learned from mistakes or by widening the margin. Each model is an entry of the table `MAP`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from separatrix.analysis.mixed_columns import AS_THEY_ARE, FULL_RANK, SCALED, Form
+from separatrix.analysis.mixed_table import AS_THEY_ARE, FULL_RANK, SCALED, Form
 from separatrix.engine.rows import Array, Floats
 from separatrix.estimators.fisher import FisherDiscriminant
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
@@ -35,7 +35,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_numbers = n_numbers
 
     def fit(self, X: Any, y: Array) -> NaiveBayes:
-        """Count, and take means and variances."""
+        """Compute the counts, means and variances of each class."""
         self.parts_ = [model.fit(features, y) for model, features in self._split(X, GaussianNB(), MultinomialNB())]
         self.classes_ = self.parts_[0].classes_
         self.log_prior_: Floats = np.log(np.bincount(y)[self.classes_] / len(y))
@@ -48,7 +48,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return winners
 
     def _split(self, X: Any, *models: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield each kind of features that there is, with its model."""
+        """Yield (model, features) for each kind of features that is present."""
         kinds = [X[:, : self.n_numbers], X[:, self.n_numbers :]]
         present = [features for features in kinds if features.shape[1]]
         if len(models) > len(present):
@@ -57,7 +57,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Setting(NamedTuple):
-    """What a model may want to know when it is made: the seed, and how many of the features are numbers, not counts."""
+    """What a model may depend on: the seed, and how many of the features are numbers, not counts."""
 
     seed: int
     n_numbers: int
@@ -89,9 +89,9 @@ def _voters_size(model: VotedPerceptron) -> int:
 
 
 class View(NamedTuple):
-    """A line of the map: a model, the view it takes, how it learns, and how it wants its features.
+    """An entry of the map: a model, the view it takes, how it learns, and the form of its features.
 
-    `size` counts the numbers that a fitted model predicts with. A `dense` model cannot read sparse matrices, one that
+    `size` counts the numbers that a fitted model predicts with. A `dense` model cannot read sparse matrices; a model that
     `remembers` compares test examples with training examples.
     """
 
@@ -160,16 +160,16 @@ MAP = (
 
 
 def chosen_views(models: str | Sequence[str] | None) -> list[View]:
-    """Return the lines of the map with these names; capitals, spaces and hyphens do not matter."""
+    """Return the entries of the map with these names; capitals, spaces and hyphens do not matter."""
     if models is None:
         return list(MAP)
-    known = {_plain(view.model): view for view in MAP}
-    wanted = models.split(",") if isinstance(models, str) else list(models)
-    strangers = [name for name in wanted if _plain(name) not in known]
-    if strangers or not wanted:
-        what = f"no model is called {strangers[0]!r}" if strangers else "no model is named"
-        raise ValueError(f"{what}; there are {', '.join(view.model for view in MAP)}")
-    return [known[name] for name in dict.fromkeys(_plain(name) for name in wanted)]
+    views = {_plain(view.model): view for view in MAP}
+    names = models.split(",") if isinstance(models, str) else list(models)
+    unknown = [name for name in names if _plain(name) not in views]
+    if unknown or not names:
+        problem = f"there is no model {unknown[0]!r}" if unknown else "no model is named"
+        raise ValueError(f"{problem}; there are {', '.join(view.model for view in MAP)}")
+    return [views[name] for name in dict.fromkeys(_plain(name) for name in names)]
 
 
 def _plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""What a comparison of classifiers found: a row a model, grouped by the view it takes (L1 1, L2 9 and 11, L5 1)."""
+"""The result of comparing classifiers: one row for each model, grouped by the view it takes (L1 1, L2 9 and 11, L5 1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class Pass(NamedTuple):
-    """The weights after a pass: their accuracy on what they were trained on and on what they were not, mean of the folds."""
+    """The accuracy of the weights after a pass, on training and on held-out examples, as the mean of the folds."""
 
     number: int
     training: float
@@ -36,9 +36,9 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """One model: cross-validated accuracy, spread (the folds' standard deviation), seconds a fold (median), size.
+    """One model: cross-validated accuracy, spread (standard deviation of the folds), seconds per fold (median), size.
 
-    A model that could not be run has `failure`, the reason, and no numbers. `note` is what it warned of.
+    A model that failed has the reason in `failure` and no numbers. `note` has its warnings.
     """
 
     model: str
@@ -55,19 +55,19 @@ class Row:
 
     def cells(self) -> list[str]:
         """Return the row as text, in the order of `HEADS`."""
-        said = [self.model, self.view, self.learns]
+        names = [self.model, self.view, self.learns]
         if self.accuracy is None or self.spread is None or self.parameters is None:
-            return [*said, "failed", "", "", "", "", self.failure or ""]
+            return [*names, "failed", "", "", "", "", self.failure or ""]
         times = [duration(self.fit_seconds or 0.0), duration(self.predict_seconds or 0.0)]
-        return [*said, f"{self.accuracy:.3f}", f"{self.spread:.3f}", *times, f"{self.parameters:,}", self.note]
+        return [*names, f"{self.accuracy:.3f}", f"{self.spread:.3f}", *times, f"{self.parameters:,}", self.note]
 
 
 @dataclass
 class Comparison:
-    """What `compare` found.
+    """The result of `compare`.
 
-    `rows` are the models, the most accurate first, those that failed last; `curves` holds, for each learner that makes
-    passes, a list of (pass, training accuracy, held-out accuracy), the mean of the folds, ready to plot.
+    `rows` are the models, the most accurate first, those that failed last; `curves` has, for each learner that makes passes,
+    a list of (pass, training accuracy, held-out accuracy), as means of the folds.
     """
 
     rows: list[Row]
@@ -116,15 +116,15 @@ class Comparison:
         return pd.DataFrame([asdict(row) for row in self.rows]).drop(columns="accuracies")
 
     def to_markdown(self) -> str:
-        """Return a Markdown table with what was compared above it and what happened pass by pass below."""
+        """Return a Markdown table with a summary above it and notes below it."""
         lines = [
             list(HEADS),
             ["---"] * 3 + ["---:"] * 5 + ["---"],
             *([c.replace("|", "\\|") for c in r.cells()] for r in self.rows),
         ]
         table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-        said = "\n".join(f"- {line}" for line in [*self.notes, *self._passes()])
-        return f"{self.summary()}\n\n{table}\n" + (f"\n{said}\n" if said else "")
+        notes = "\n".join(f"- {line}" for line in [*self.notes, *self._passes()])
+        return f"{self.summary()}\n\n{table}\n" + (f"\n{notes}\n" if notes else "")
 
     def _repr_html_(self) -> str:
         items = "".join(f"<li>{escape(text)}</li>" for text in [*self.notes, *self._passes()])
@@ -134,20 +134,20 @@ class Comparison:
     # In words.
 
     def summary(self) -> str:
-        """Return what was compared, and what guessing reaches."""
+        """Return what was compared, and the accuracy of always guessing the largest class."""
         return (
             f"{self.name}: {self.examples:,} examples, {self.columns}, {len(self.classes)} classes\n"
             f"{self.folds}-fold stratified cross-validation; always guessing the largest class: {self.baseline:.3f}"
         )
 
     def remarks(self) -> list[str]:
-        """Return what the models warned of and why some failed."""
-        told = [(row.model, f"failed: {row.failure}" if row.failure else row.note) for row in self.rows]
-        return [*self.notes, *(f"{model}: {text}" for model, text in told if text)]
+        """Return notes, warnings of the models, and why some failed."""
+        remarks = [(row.model, f"failed: {row.failure}" if row.failure else row.note) for row in self.rows]
+        return [*self.notes, *(f"{model}: {text}" for model, text in remarks if text)]
 
     def _passes(self) -> list[str]:
         """Return, for each learner that makes passes, when its held-out accuracy was best (L2 9)."""
-        said = []
+        sentences = []
         for model, curve in self.curves.items():
             best, last = _best(curve), curve[-1]
             text = f"{model}: held-out accuracy is best after pass {best.number}, {best.held_out:.3f}"
@@ -156,8 +156,8 @@ class Comparison:
                     f", and {last.held_out:.3f} after pass {last.number}; "
                     f"training accuracy is {best.training:.3f} there and {last.training:.3f} here"
                 )
-            said.append(text)
-        return said
+            sentences.append(text)
+        return sentences
 
     def tables(self) -> Iterator[Any]:
         """Yield the rows for the terminal, a table for each view under its heading."""
@@ -168,9 +168,9 @@ class Comparison:
         lines: dict[str, list[tuple[str, list[str]]]] = {}
         for row in self.rows:
             _, _, learns, accuracy, spread, *rest, _ = row.cells()
-            shown = "failed" if row.failure is not None else f"{accuracy} ±{spread}"
+            result = "failed" if row.failure is not None else f"{accuracy} ±{spread}"
             style = "yellow" if row.failure is not None else "bold green" if row.accuracy == best else ""
-            lines.setdefault(row.view, []).append((style, [row.model, shown, *rest, learns]))
+            lines.setdefault(row.view, []).append((style, [row.model, result, *rest, learns]))
         cells = [heads, *(row for members in lines.values() for _, row in members)]
         widths = [max(len(row[j]) for row in cells) for j in range(len(heads))]
         yield _table([("dim", list(heads))], widths)
@@ -215,12 +215,12 @@ class Comparison:
 
 
 def _best(curve: list[Pass]) -> Pass:
-    """Return the first pass at which held-out accuracy was highest, whatever the last digits say."""
+    """Return the first pass with the highest held-out accuracy, up to rounding."""
     return max(curve, key=lambda step: round(step.held_out, 9))
 
 
 def _table(lines: Sequence[tuple[str, list[str]]], widths: Sequence[int], left: Sequence[int] = (0, 5)) -> Table:
-    """Return a table without a header, a (style, cells) a line; columns are to the right but those that are `left`."""
+    """Return a table without a header of lines (style, cells); columns are aligned right except those in `left`."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -240,7 +240,7 @@ def duration(seconds: float) -> str:
 
 
 def sparkline(values: list[float]) -> str:
-    """Return a line of bars, the lowest for the least of the values; a small difference stays small."""
+    """Return the values as a line of bars; at least `FULL_HEIGHT` spans the full height, so small differences look small."""
     low = min(values)
     height = max(max(values) - low, FULL_HEIGHT)
     return "".join(BARS[round((value - low) / height * (len(BARS) - 1))] for value in values)

@@ -1,9 +1,11 @@
-"""The Freund–Schapire bound made as small as it gets: a convex problem in v = u/γ.
+"""The smallest bound that the theorem of Freund and Schapire (1999) gives: a convex problem in v = u/γ.
 
     minimise R‖v‖ + √T·‖h(v)‖₂        h_i = max(0, 1 − y_i⟨v,x̃_i⟩)   (K classes: 1 − the lead of the true class)
 
-Its square bounds the mistakes for *every* v, so whatever the search finds is a bound; v = 0 says T·n. The two norms have
-corners at 0 only, which a little rounding takes off for the search; the value returned is the true one.
+The theorem: for any u of length 1 and γ > 0 the perceptron makes at most ((R + D)/γ)² mistakes in one pass, where
+D² = Σ max(0, γ − y⟨u,x̃⟩)². In T passes every example is presented T times, so D² counts T times. With v = u/γ the bound is
+the square of the objective. It holds for *every* v, so the result of an imperfect search is still a bound; v = 0 gives T·n.
+The two norms have corners at 0 only, which are smoothed for the search; the value that is returned is not smoothed.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class _Objective:
         return v
 
     def shortfalls(self, v: Floats) -> tuple[Floats, Any]:
-        """Return h, and for K classes the rival of each example."""
+        """Return h, and for K classes the rival of each example: the other class with the highest score."""
         scores = self.X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
         if self.K == 1:
             return np.maximum(0.0, 1.0 - self.sign * scores[:, 0]), None
@@ -60,10 +62,14 @@ class _Objective:
         return self.radius * float(np.linalg.norm(v)) + self.weight * float(np.linalg.norm(h))
 
     def smoothed(self, z: Floats, corner: float) -> tuple[float, Floats]:
-        """Return the objective and its gradient with √(‖·‖² + corner²) for the norms."""
+        """Return the objective with √(‖·‖² + corner²) in place of the norms, and its gradient in the scaled coordinates z.
+
+        h is piecewise linear in v and enters as ‖h‖², so ∂‖h‖²/∂v = 2Σ h_i ∂h_i/∂v, with −y_i x̃_i for ∂h_i where h_i > 0
+        (K classes: x̃_i in the block of the rival, −x̃_i in that of the true class).
+        """
         v = self.unscaled(z)
         h, rivals = self.shortfalls(v)
-        length, lack = sqrt(float(np.sum(v * v)) + corner**2), sqrt(float(h @ h) + corner**2)
+        length, shortfall = sqrt(float(np.sum(v * v)) + corner**2), sqrt(float(h @ h) + corner**2)
         if self.K == 1:
             slope = (-self.sign * h)[:, None]
         else:
@@ -73,14 +79,14 @@ class _Objective:
         gradient = np.asarray((self.X.T @ slope).T)
         if self.bias:
             gradient = np.hstack([gradient, slope.sum(axis=0)[:, None]])
-        gradient = self.radius * v / length + self.weight * gradient / lack
-        return self.radius * length + self.weight * lack, (gradient * self.scale).reshape(-1)
+        gradient = self.radius * v / length + self.weight * gradient / shortfall
+        return self.radius * length + self.weight * shortfall, (gradient * self.scale).reshape(-1)
 
 
 def smallest_shortfall(
     rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, *, bias: bool, separator: Separator | None = None
 ) -> Shortfall:
-    """Return the best v found, with the bound that it proves; a separator with its margin is one to begin with."""
+    """Return the best v that was found, with the bound that it proves; the separator, if given, is one starting point."""
     from scipy.optimize import minimize, minimize_scalar
 
     objective = _Objective(rows, codes, n_classes, radius, passes, bias)
@@ -93,8 +99,7 @@ def smallest_shortfall(
                 best, least = v, value
     z = (best / objective.scale).reshape(-1)
     for corner in (1e-2, 1e-5):
-        found = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options={"maxiter": 100})
-        z = found.x
+        z = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
         v = objective.unscaled(z)
         if (value := objective.value(v)) < least:
             best, least = v, value
@@ -104,7 +109,7 @@ def smallest_shortfall(
 def _starts(
     rows: Rows, codes: Codes, n_classes: int, radius: float, bias: bool, separator: Separator | None
 ) -> Iterator[Floats]:
-    """Yield some v to begin with: the separator at its margin, and soft margins."""
+    """Yield starting points: the separator scaled to margin 1, and soft-margin solutions."""
     if separator is not None:
         yield _stacked(separator.weights, bias) / separator.gamma
     if radius == 0.0:

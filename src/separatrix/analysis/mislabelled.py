@@ -1,11 +1,11 @@
-"""Which examples are most likely mislabelled? Ranked by what the perceptron and the proof say against them (L2 9, L4 7).
+"""Ranks the examples by how likely their label is wrong (L2 9, L4 7).
 
-Three kinds of evidence, each on its own scale:
-- the **margin** that averaged perceptrons trained without the example give it: ⟨w,x⟩ of its own class less that of the best
-  other, over ‖w‖‖x‖, negative where they contradict the label;
-- the **mistakes** that learners which do train on it keep making on it, pass after pass;
-- the **witness** weight: how much of the exact contradictions Σλa = 0 rests on it, where the data are inseparable.
-The margin tells flipped labels best and counts most (`benchmarks/certificates.py`); the others order what it leaves equal.
+There are three kinds of evidence:
+- the **margin** under averaged perceptrons that were trained without the example: the score of its own class minus that of
+  the best other class, over ‖w‖‖x‖. It is negative where they contradict the label;
+- the **mistakes**: the share of presentations at which learners that do train on the example get it wrong;
+- the **witness** weight: its weight in exact witnesses Σλa = 0 of inseparable data.
+The margin detects flipped labels best and counts most (`benchmarks/certificates.py`); the others break near-ties.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.analysis.fewest import Contradictions
+from separatrix.analysis.fewest_mistakes import Contradictions
 from separatrix.engine.labels import Codes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.estimators.linear import AveragedPerceptron, Perceptron
@@ -28,7 +28,7 @@ _WITNESS_SECONDS = 2.0
 
 
 class Suspect(NamedTuple):
-    """One example with the evidence against its label; `suggested` is the class that the others would give it."""
+    """One example with the evidence against its label; `suggested` is the class that the other examples suggest."""
 
     row: int
     label: Any
@@ -48,7 +48,7 @@ class Suspects(list[Suspect]):
         return np.asarray([suspect.row for suspect in self])
 
     def __repr__(self) -> str:
-        lines = [f"{'row':>8}  {'label':<14}{'rather':<14}{'margin':>8}{'mistakes':>10}{'witness':>9}"]
+        lines = [f"{'row':>8}  {'label':<14}{'suggested':<14}{'margin':>8}{'mistakes':>10}{'witness':>9}"]
         lines += [
             f"{s.row:>8}  {s.label!s:<14.13}{s.suggested!s:<14.13}{s.margin:>8.3f}{s.mistakes:>10.2f}{s.witness:>9.4f}"
             for s in self[:10]
@@ -106,12 +106,12 @@ def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tu
     for repeat in range(_REPEATS):
         fold = rng.permutation(rows.n) % min(_FOLDS, rows.n)
         for k in range(min(_FOLDS, rows.n)):
-            held, seen = fold == k, fold != k
-            if len(np.unique(codes[seen])) < n_classes:
+            in_training = fold != k
+            if len(np.unique(codes[in_training])) < n_classes:
                 continue
             model = AveragedPerceptron(max_iter=_PASSES, random_state=seed + repeat)
-            model.fit(rows.source, codes, sample_weight=seen.astype(float))
-            which = np.flatnonzero(held)
+            model.fit(rows.source, codes, sample_weight=in_training.astype(float))
+            which = np.flatnonzero(~in_training)
             scores = rows.scores(model.coef_, model.intercept_, which)
             scores = np.hstack([-scores, scores]) if n_classes == 2 else scores
             size = np.sqrt(np.sum(model.coef_**2) + np.sum(model.intercept_**2)) or 1.0
@@ -128,16 +128,16 @@ def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tu
 
 def _repeated_mistakes(rows: Rows, codes: Codes, seed: int) -> Floats:
     """Return the share of its presentations at which each example was a mistake."""
-    counts, shown = np.zeros(rows.n), 0
+    counts, presentations = np.zeros(rows.n), 0
     for repeat in range(_REPEATS):
         model = Perceptron(max_iter=_PASSES, random_state=seed + repeat).fit(rows.source, codes)
         counts += np.bincount(model.ledger_.example, minlength=rows.n)
-        shown += model.n_iter_
-    return counts / shown
+        presentations += model.n_iter_
+    return counts / presentations
 
 
 def _witness_weight(rows: Rows, codes: Codes, n_classes: int) -> Floats:
-    """Return how much weight disjoint exact witnesses put on each example; zeros where the data are too large to ask."""
+    """Return the weight of each example in disjoint exact witnesses; zeros where the data are too large for the search."""
     weight = np.zeros(rows.n)
     pairs = Pairs(rows, codes, n_classes, True)
     if pairs.count * pairs.dim > _WITNESS_CELLS:

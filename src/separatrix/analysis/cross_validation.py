@@ -1,4 +1,4 @@
-"""Classifiers side by side on the caller's data, cross-validated, each with the features it wants (L1 1, L2 9 and 11)."""
+"""Cross-validates the classifiers of `catalogue` on the caller's data, each on the features it needs (L1 1, L2 9 and 11)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from separatrix.analysis.catalogue import Setting, View, chosen_views
 from separatrix.analysis.comparison import Comparison, Pass, Row
-from separatrix.analysis.mixed_columns import DENSE_BYTES, Columns, Form, prepared, read_columns
+from separatrix.analysis.mixed_table import DENSE_BYTES, Columns, Form, prepared, read_columns
 from separatrix.engine.labels import Codes, encode, labels_of
 from separatrix.engine.progress import steps_bar
 from separatrix.engine.rows import Array, Ints
 
 PAIRS = 2_000_000_000
-"""A model that compares each test example with each training example is not asked for more comparisons than these."""
+"""A model that compares each test example with each training example is skipped where that takes more comparisons."""
 VOTES = 100_000_000
-"""Votes are not counted after every pass where there are more than these in a fold."""
+"""The curve of a voting model is skipped where a fold has more votes to count."""
 NOTE_LENGTH = 160
 
 
@@ -41,27 +41,28 @@ def compare(
 ) -> Comparison:
     """Cross-validate the classifiers of the lectures on your data, side by side.
 
-    Each gets what it needs, learned inside the fold: missing numbers filled in, numbers scaled, a 0/1 feature for each
-    category. A model that fails is a row with its reason. Everything but the times is the same for the same `random_state`.
+    Each model gets the features that it needs, learned inside the fold: missing numbers replaced, numbers scaled, a 0/1
+    feature for each category. A model that fails is reported with the reason. Everything but the times is reproducible with
+    the same `random_state`.
 
     Parameters
     ----------
-    X : array, sparse matrix or data frame; numbers and words, with missing values (None, NaN, "?", "")
+    X : array, sparse matrix or data frame with numbers, words and missing values (None, NaN, "?", "", "NA", …)
     y : labels
-    models : some of the models' names; all if not given
-    folds : of the stratified cross-validation; fewer where a class has fewer examples
+    models : names of models; all models by default
+    folds : of the stratified cross-validation; fewer if a class has fewer examples
     categorical : columns, by name or number from 0, whose numbers are codes of categories
-    feature_names : of an array's columns, for messages and for `categorical`
-    curves : also follow held-out accuracy pass by pass
-    random_state : the seed of the folds and of the models
+    feature_names : names of an array's columns, for messages and for `categorical`
+    curves : also measure held-out accuracy after each pass
+    random_state : seed of the folds and of the models
     verbose : 1 shows a progress bar
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from separatrix import compare
-    >>> found = compare(*load_iris(return_X_y=True), models=["LDA", "decision tree", "Perceptron"])
-    >>> [(row.model, round(row.accuracy, 2), row.view) for row in found.rows]
+    >>> comparison = compare(*load_iris(return_X_y=True), models=["LDA", "decision tree", "Perceptron"])
+    >>> [(row.model, round(row.accuracy, 2), row.view) for row in comparison.rows]
     [('LDA', 0.98, 'generative'), ('Perceptron', 0.95, 'discriminant function'), ('decision tree', 0.93, 'discriminative')]
     """
     columns = read_columns(X, categorical, feature_names)
@@ -71,11 +72,11 @@ def compare(
     if len(classes) < 2:
         raise ValueError(f"a comparison needs two classes, but y has only 1 class: {classes.tolist()}")
     if not isinstance(folds, int | np.integer) or folds < 2:
-        raise ValueError(f"folds is {folds!r}: a cross-validation needs a whole number of folds, 2 or more")
-    chosen = chosen_views(models)
+        raise ValueError(f"folds must be a whole number, 2 or more, not {folds!r}")
+    views = chosen_views(models)
     counts = np.bincount(codes)
     splits, notes = _splits(codes, counts, classes, int(folds), random_state)
-    trials = [Trial(view, columns, classes.tolist(), random_state, curves) for view in chosen]
+    trials = [Trial(view, columns, classes.tolist(), random_state, curves) for view in views]
     with steps_bar(verbose, len(splits) * len(trials), "compare") as progress:
         for number, (train, test) in enumerate(splits, 1):
             features: dict[Form, tuple[Any, Any]] = {}
@@ -102,26 +103,26 @@ def compare(
 def _check_not_measured(labels: Array) -> None:
     """Raise for labels that were read from text and are numbers with fractions: measurements, not classes."""
     try:
-        parts = [label for label in labels.tolist() if isinstance(label, str) and not float(label).is_integer()]
+        fractions = [label for label in labels.tolist() if isinstance(label, str) and not float(label).is_integer()]
     except ValueError:
         return
-    if parts:
-        raise ValueError(f"y holds numbers with fractions, {parts[0]} for one: a label names a class; cut them into classes")
+    if fractions:
+        raise ValueError(f"y holds numbers with fractions, such as {fractions[0]}; a label is the name of a class: bin them")
 
 
 def _splits(codes: Codes, counts: Ints, classes: Array, folds: int, seed: int) -> tuple[list[tuple[Ints, Ints]], list[str]]:
-    """Return the training and test rows of each fold, and what has to be said about them."""
+    """Return the training and test rows of each fold, and notes for the user."""
     fewest = int(counts.min())
     notes = []
     if counts.max() == 1:
-        raise ValueError("no class has two examples: what is learned from one cannot be tested on another")
+        raise ValueError("no class has two examples, so nothing that is learned can be tested")
     if fewest < folds:
         rare = classes[int(counts.argmin())]
         members = "1 example" if fewest == 1 else f"{fewest} examples"
-        folds, wanted = max(2, fewest), folds
-        notes.append(f"{folds} folds, not {wanted}: class {str(rare)!r} has only {members}")
+        requested, folds = folds, max(2, fewest)
+        notes.append(f"{folds} folds, not {requested}: class {str(rare)!r} has only {members}")
         if fewest == 1:
-            notes[-1] += ", which is never learned and tested in one fold"
+            notes[-1] += ", so no fold both learns it and tests it"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         split = StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
@@ -129,7 +130,7 @@ def _splits(codes: Codes, counts: Ints, classes: Array, folds: int, seed: int) -
 
 
 class Trial:
-    """One model on its way through the folds."""
+    """One model in all folds: accuracies, times, warnings, and the reason if it failed."""
 
     def __init__(self, view: View, columns: Columns, classes: list[Any], seed: int, curves: bool) -> None:
         self.view = view
@@ -140,7 +141,7 @@ class Trial:
         self.times: list[tuple[float, float]] = []
         self.notes: list[str] = []
         self.warned: dict[str, int] = {}
-        self.followed: list[tuple[list[float], list[float]]] = []
+        self.curves_of_folds: list[tuple[list[float], list[float]]] = []
         self.size = 0
         self.failure = self._too_much(columns)
 
@@ -153,7 +154,7 @@ class Trial:
         return None
 
     def run(self, number: int, X: Any, X_test: Any, y: Codes, y_test: Codes) -> None:
-        """Train and test on one fold; keep the reason if it fails."""
+        """Train and test on one fold; record the reason if that fails."""
         if self.view.dense and hasattr(X, "toarray"):
             X, X_test = X.toarray(), X_test.toarray()
         with warnings.catch_warnings(record=True) as warned:
@@ -164,15 +165,16 @@ class Trial:
                     warned.clear()
                 self._measure(X, X_test, y, y_test)
             except Exception as problem:
-                said = re.sub(
-                    r"\bclass (\d+)\b", lambda found: f"class {self.classes[int(found[1])]!r}", _shortened(problem)
-                )
-                self.failure = f"fold {number}: {said}"
+                message = re.sub(r"\bclass (\d+)\b", lambda match: self._class_name(match[1]), _shortened(problem))
+                self.failure = f"fold {number}: {message}"
         for text in dict.fromkeys(_shortened(warning.message) for warning in warned):
             self.warned[text] = self.warned.get(text, 0) + 1
 
+    def _class_name(self, code: str) -> str:
+        return f"class {self.classes[int(code)]!r}"
+
     def _warm_up(self, X: Any, y: Codes) -> None:
-        """Let what is compiled or imported at first use not count as the model's time."""
+        """Fit a few examples first, so that compiling and importing do not count as the model's time."""
         few = np.sort(np.concatenate([np.flatnonzero(y == k)[:3] for k in np.unique(y)[:20]]))
         try:
             clone(self.model).fit(X[few], y[few]).predict(X[few])
@@ -184,22 +186,22 @@ class Trial:
         begin = time.perf_counter()
         model.fit(X, y)
         fitted = time.perf_counter()
-        told = model.predict(X_test)
+        predicted = model.predict(X_test)
         done = time.perf_counter()
-        self.accuracies.append(float(np.mean(told == y_test)))
+        self.accuracies.append(float(np.mean(predicted == y_test)))
         self.times.append((fitted - begin, done - fitted))
         self.size = max(self.size, self.view.size(model))
         if self.curves and self.view.remembers and getattr(model, "n_mistakes_", 0) * (len(y) + len(y_test)) > VOTES:
-            self.notes = ["not followed pass by pass: too many votes to count"]
-            self.curves, self.followed = False, []
-        known = np.flatnonzero(np.isin(y_test, y))
-        if self.curves and known.size:
-            held_out = model.fit(X, y, X_val=X_test[known], y_val=y_test[known]).validation_scores_
+            self.notes = ["not measured after each pass: too many votes to count"]
+            self.curves, self.curves_of_folds = False, []
+        learnable = np.flatnonzero(np.isin(y_test, y))
+        if self.curves and learnable.size:
+            held_out = model.fit(X, y, X_val=X_test[learnable], y_val=y_test[learnable]).validation_scores_
             training = model.fit(X, y, X_val=X, y_val=y).validation_scores_
-            self.followed.append((training, [score * len(known) / len(y_test) for score in held_out]))
+            self.curves_of_folds.append((training, [score * len(learnable) / len(y_test) for score in held_out]))
 
     def row(self) -> Row:
-        """Return what came out."""
+        """Return the result of all folds."""
         view = self.view
         if self.failure is not None:
             return Row(view.model, view.view, view.learns, failure=self.failure)
@@ -218,16 +220,16 @@ class Trial:
         )
 
     def curve(self) -> list[Pass]:
-        """Return the mean accuracy of the folds after each pass; a run that ended earlier stays where it ended."""
-        if not self.followed or self.failure is not None:
+        """Return the mean accuracy of the folds after each pass; a run that ended earlier counts with its last pass."""
+        if not self.curves_of_folds or self.failure is not None:
             return []
-        longest = max(len(held_out) for _, held_out in self.followed)
-        both = [[scores + scores[-1:] * (longest - len(scores)) for scores in pair] for pair in self.followed]
+        longest = max(len(held_out) for _, held_out in self.curves_of_folds)
+        both = [[scores + scores[-1:] * (longest - len(scores)) for scores in pair] for pair in self.curves_of_folds]
         means = np.mean(np.array(both), axis=0)
         return [Pass(number, *pair) for number, pair in enumerate(means.T.tolist(), 1)]
 
 
 def _shortened(problem: object) -> str:
-    """Return the first line of a message, not too much of it."""
+    """Return the first line of a message, cut to a length that fits a table."""
     text = " ".join(str(problem).split("\n")[0].split()) or type(problem).__name__
     return text if len(text) <= NOTE_LENGTH else text[: NOTE_LENGTH - 1] + "…"

@@ -1,11 +1,13 @@
-"""The fewest training mistakes of any linear classifier: NP-hard (L1 3), so a proven interval, closed where it can be.
+"""The fewest training mistakes of any linear classifier: NP-hard (L1 3), so the result is a proven interval.
 
-    upper   a concrete classifier: exact 0/1 line searches from the pocket and along random directions
-    lower   witnesses Σλa = 0: whoever gets all its examples right is contradicted, so each witness holds a mistake. Disjoint
-            witnesses count one each; a minimum set of examples that hits every witness found so far counts exactly.
+    upper   a concrete classifier, found by exact 0/1 line searches from the pocket and along random directions
+    lower   witnesses Σλa = 0, λ > 0. By Gordan's theorem no classifier gets all examples of a witness right, so the mistakes
+            of every classifier hit every witness: they are a hitting set. k disjoint witnesses prove at least k mistakes,
+            and the size of a minimum hitting set of all witnesses found so far is the best bound that these can give.
 
-When the examples outside a minimum hitting set are separable, the two meet. Every witness is an exact combination, every
-count of mistakes is taken in exact arithmetic; only the 0/1 program that counts the hits is left to HiGHS.
+Conversely, when the examples outside a minimum hitting set are separable, the classifier that separates them makes exactly
+that many mistakes, and the interval is closed. Every witness is checked exactly, and mistakes are counted in exact
+arithmetic; only the 0/1 program of the minimum hitting set relies on HiGHS.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _STALE = 300
 
 @dataclass(frozen=True)
 class LinearRule:
-    """A concrete classifier: weights, biases, classes and the meaning of a score of 0."""
+    """A linear classifier: weights, biases, classes and the meaning of a score of 0."""
 
     coef: Floats
     intercept: Floats
@@ -56,7 +58,7 @@ class LinearRule:
 class FewestMistakes:
     """lower ≤ the fewest training mistakes of a linear classifier ≤ upper.
 
-    `classifier` makes `upper` mistakes, on the examples `mistaken`; `witnesses` are what proves `lower`.
+    `classifier` makes `upper` mistakes, on the examples `mistaken`; the `witnesses` prove `lower`.
     """
 
     lower: int
@@ -72,7 +74,7 @@ class FewestMistakes:
 
     def __repr__(self) -> str:
         if self.optimal:
-            proof = "no witness is needed" if not self.upper else f"proven by {_counted(len(self.witnesses))}"
+            proof = "the data are separable" if not self.upper else f"proven by {_counted(len(self.witnesses))}"
             return f"FewestMistakes: exactly {self.upper} ({proof}), made on rows {list(self.mistaken)[:12]}"
         return f"FewestMistakes: between {self.lower}, proven by {_counted(len(self.witnesses))}, and {self.upper}"
 
@@ -84,7 +86,7 @@ def fewest_mistakes(
 
     Examples
     --------
-    XOR: one mistake with a bias; without one two, or one where a score of 0 counts as +1.
+    XOR: one mistake with a bias; without a bias two, or one if a score of 0 counts as +1.
 
     >>> from separatrix import fewest_mistakes
     >>> X, y = [[1, 1], [1, -1], [-1, 1], [-1, -1]], [1, -1, -1, 1]
@@ -112,14 +114,18 @@ def fewest_mistakes(
 
 
 class Contradictions:
-    """Exact witnesses among some of the examples, one after the other."""
+    """Finds exact witnesses among some of the examples, one after the other.
+
+    `strict` tells which pairs need a positive lead; on the others a lead of 0 is right, depending on `tie`. A witness must
+    contain a strict pair: Σλa = 0 on the others alone contradicts nothing.
+    """
 
     def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
         self.pairs, self.tie, self.deadline = pairs, tie, deadline
         self.n = pairs.rows.n
         self.scales = pairs.column_scales()
         self.rng = np.random.default_rng(0)
-        self.pair_numbers = _all_pairs(pairs)
+        self.pair_numbers = np.flatnonzero(pairs.exist)
         self.strict = _strict(pairs, self.pair_numbers, tie)
         self.rows_of = pairs.row_of(self.pair_numbers)
         vectors = pairs.vectors(self.pair_numbers) / self.scales
@@ -131,7 +137,12 @@ class Contradictions:
         return self.deadline - time.monotonic()
 
     def witness(self, allowed: NDArray[np.bool_]) -> Witness | None:
-        """Return an exact witness among the allowed rows, or None where there is none or none was found."""
+        """Return an exact witness among the allowed rows, or None if there is none or none was found.
+
+        The linear program is λ ≥ 0, Zᵀλ = 0, Σλ = 1 over the strict pairs, with random costs, so that its solution is a
+        vertex: by Carathéodory's theorem at most dim + 1 pairs have a positive weight, and small witnesses give the best
+        bounds.
+        """
         which = np.flatnonzero(allowed[self.rows_of])
         if not which.size or not self.strict[which].any() or self.left() <= 0:
             return None
@@ -147,12 +158,13 @@ class Contradictions:
         if answer.status != 0:
             return None
         for floor in (1e-9, 1e-12, 0.0, 1e-7):
-            found = self._exact(which[answer.x > floor])
-            if found is not None:
-                return found
+            witness = self._exact_witness(which[answer.x > floor])
+            if witness is not None:
+                return witness
         return None
 
-    def _exact(self, support: Ints) -> Witness | None:
+    def _exact_witness(self, support: Ints) -> Witness | None:
+        """Return the witness on these pairs with exact weights, or None if they have none."""
         numbers = self.pair_numbers[support]
         weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
         if weights is None or min(weights) <= 0 or not self.strict[support].any():
@@ -160,16 +172,16 @@ class Contradictions:
         return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
 
     def disjoint(self, allowed: NDArray[np.bool_] | None = None) -> list[Witness]:
-        """Return witnesses that share no row, until none is left: each holds a mistake of its own."""
-        allowed, taken = np.ones(self.n, bool) if allowed is None else allowed.copy(), []
-        while (found := self.witness(allowed)) is not None:
-            taken.append(found)
-            allowed[list(found.rows)] = False
-        return taken
+        """Return witnesses that share no row, until no more are found: each contains a mistake of its own."""
+        allowed, witnesses = np.ones(self.n, bool) if allowed is None else allowed.copy(), []
+        while (witness := self.witness(allowed)) is not None:
+            witnesses.append(witness)
+            allowed[list(witness.rows)] = False
+        return witnesses
 
 
 class _Search(Contradictions):
-    """The two sides of one search."""
+    """Both bounds of one search. Invariant: `proof` proves `lower`, and `best_w` makes `upper` mistakes, on `mistaken`."""
 
     def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
         super().__init__(pairs, tie, deadline)
@@ -182,18 +194,21 @@ class _Search(Contradictions):
     # Upper: a classifier and its exact count.
 
     def offer(self, w: Floats) -> None:
-        """Take w, in the scaled coordinates, if it makes fewer mistakes."""
+        """Take w, in the scaled coordinates, as the best if it makes fewer mistakes."""
         w = w / self.scales
         if not np.isfinite(w).all():
             return
         signs = exact_signs(self.pairs, w)[self.pair_numbers]
-        wrong = (signs < 0) | ((signs == 0) & self.strict)
-        mistaken = np.unique(self.rows_of[wrong])
+        is_wrong = (signs < 0) | ((signs == 0) & self.strict)
+        mistaken = np.unique(self.rows_of[is_wrong])
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken
 
     def descend(self, w: Floats, until: float) -> None:
-        """Exact line searches along random directions, two classes: keep the piece of the line with the fewest mistakes."""
+        """Improve w by exact line searches along random directions (two classes).
+
+        The number of mistakes is piecewise constant on the line; w moves to the middle of the piece with the fewest.
+        """
         scores = self.Z @ w
         count, stale = int(np.sum(scores <= 0)), 0
         while time.monotonic() < until and stale < _STALE and self.upper > self.lower:
@@ -213,7 +228,7 @@ class _Search(Contradictions):
                 self.offer(w)
 
     def improve(self, until: float) -> None:
-        """Start from the pocket, then from shaken versions of the best."""
+        """Lower the upper bound: start from the pocket, then from random perturbations of the best w."""
         for seed in range(3):
             pocket = PocketPerceptron(fit_intercept=self.pairs.bias, max_iter=30, random_state=seed)
             pocket.set_params(tie=self.tie).fit(self._scaled_source(), self.pairs.codes)
@@ -227,11 +242,11 @@ class _Search(Contradictions):
         while time.monotonic() < until and self.upper > self.lower:
             best = self.best_w * self.scales
             size = np.linalg.norm(best)
-            shaken = best / (size or 1.0) + self.rng.choice([0.0, 0.05, 0.3, 1.0]) * self.rng.standard_normal(len(best))
-            self.descend(shaken, until)
+            amount = self.rng.choice([0.0, 0.05, 0.3, 1.0])
+            self.descend(best / (size or 1.0) + amount * self.rng.standard_normal(len(best)), until)
 
     def _scaled_source(self) -> Any:
-        """X with its columns divided by powers of two, so that the perceptron sees them all."""
+        """Return X with its columns divided by powers of two, so that all of them matter to the perceptron."""
         scales = self.scales[: self.pairs.rows.d]
         source = self.pairs.rows.source
         return source.multiply(1.0 / scales).tocsr() if self.pairs.rows.sparse else source / scales
@@ -239,12 +254,12 @@ class _Search(Contradictions):
     # Lower: witnesses and the sets that hit them.
 
     def pack(self) -> None:
-        """Disjoint witnesses count one each."""
+        """Raise the lower bound by disjoint witnesses, which prove one mistake each."""
         self.proof = self.disjoint()
         self.witnesses, self.lower = list(self.proof), len(self.proof)
 
     def hit(self, until: float) -> None:
-        """Minimum hitting sets of the witnesses so far, with new witnesses from the examples they leave."""
+        """Raise the lower bound by minimum hitting sets of the witnesses, adding new witnesses from the examples outside."""
         if not self.witnesses:
             self._separate(np.ones(self.n, bool))
             return
@@ -261,18 +276,18 @@ class _Search(Contradictions):
                 return
 
     def _separate(self, allowed: NDArray[np.bool_]) -> None:
-        """The allowed rows should be separable: find how, and offer it."""
+        """Offer a separator of the allowed rows, which are separable as far as is known."""
         which = np.flatnonzero(allowed[self.rows_of])
         options = {"time_limit": max(0.05, self.left())}
         free = np.zeros(self.Z.shape[1])
-        for needed in (np.ones(len(which)), self.strict[which].astype(float)):  # leads of 0 only where they are needed
+        for needed in (np.ones(len(which)), self.strict[which].astype(float)):  # leads of 0 only if needed
             answer = linprog(free, A_ub=-self.Z[which], b_ub=-needed, bounds=(None, None), method="highs", options=options)
             if answer.status == 0:
                 self.offer(np.asarray(answer.x))
                 return
 
     def _minimum_hitting_set(self, limit: float) -> tuple[int, NDArray[np.bool_] | None]:
-        """Return a proven lower bound of the size of a hitting set, and a hitting set."""
+        """Return a proven lower bound on the size of a hitting set of the witnesses, and a hitting set."""
         sets = [sorted(set(witness.rows)) for witness in self.witnesses]
         indptr = np.concatenate([[0], np.cumsum([len(s) for s in sets])])
         table = csr_array((np.ones(indptr[-1]), np.concatenate(sets), indptr), shape=(len(sets), self.n))
@@ -292,7 +307,7 @@ class _Search(Contradictions):
         return bound, hitting
 
     def run(self, time_limit: float) -> None:
-        """Both sides, as long as there is time and a gap: a first look at the upper one, the lower one, the upper again."""
+        """Narrow the interval while there is time and a gap: the upper end briefly, the lower end, the upper end again."""
         self.pack()
         self.improve(min(self.deadline, time.monotonic() + min(1.0, _FIRST_LOOK * time_limit)))
         self.hit(self.deadline - _LAST_LOOK * time_limit)
@@ -304,15 +319,8 @@ def _counted(number: int) -> str:
     return f"{number} witness" if number == 1 else f"{number} witnesses"
 
 
-def _all_pairs(pairs: Pairs) -> Ints:
-    if pairs.K == 2:
-        return np.arange(pairs.rows.n)
-    every = np.arange(pairs.rows.n * pairs.K)
-    return np.asarray(every[every % pairs.K != np.repeat(pairs.codes, pairs.K)])
-
-
 def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:
-    """Which pairs need a positive lead; a lead of 0 is right for the others."""
+    """Return which pairs need a positive lead; a lead of 0 is right for the others."""
     if tie == "mistake":
         return np.ones(len(numbers), bool)
     if pairs.K == 2:
@@ -325,7 +333,10 @@ def _least_squares(Z: Floats) -> Floats:
 
 
 def _best_step(scores: Floats, slopes: Floats) -> tuple[float, int]:
-    """Return the t with the fewest s + t·r ≤ 0, and that number: counts change only where a score passes 0."""
+    """Return the t with the fewest s + t·r ≤ 0 over scores s and slopes r, and that number.
+
+    The count changes only at the t where a score is 0; after sorting these, one cumulative sum gives it on every piece.
+    """
     moving = slopes != 0
     still = int(np.sum(scores[~moving] <= 0))
     s, r = scores[moving], slopes[moving]
@@ -334,12 +345,12 @@ def _best_step(scores: Floats, slopes: Floats) -> tuple[float, int]:
     at = -s / r
     order = np.argsort(at)
     at, rising = at[order], r[order] > 0
-    wrong = still + int(np.sum(rising)) + np.concatenate([[0], np.cumsum(np.where(rising, -1, 1))])
-    inside = np.concatenate([[True], np.diff(at) > 1e-12 * (1 + np.abs(at[1:])), [True]])
-    wrong = np.where(inside, wrong, len(scores) + 1)
-    k = int(np.argmin(wrong))
+    count = still + int(np.sum(rising)) + np.concatenate([[0], np.cumsum(np.where(rising, -1, 1))])
+    is_wide = np.concatenate([[True], np.diff(at) > 1e-12 * (1 + np.abs(at[1:])), [True]])
+    count = np.where(is_wide, count, len(scores) + 1)
+    k = int(np.argmin(count))
     if k == 0:
-        return float(at[0] - 1.0), int(wrong[0])
+        return float(at[0] - 1.0), int(count[0])
     if k == len(at):
-        return float(at[-1] + 1.0), int(wrong[-1])
-    return float((at[k - 1] + at[k]) / 2), int(wrong[k])
+        return float(at[-1] + 1.0), int(count[-1])
+    return float((at[k - 1] + at[k]) / 2), int(count[k])

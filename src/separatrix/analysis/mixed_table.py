@@ -1,7 +1,7 @@
-"""A table of mixed columns, and the matrices that classifiers want of it (L2 12).
+"""A table with columns of numbers and of words, and the feature matrices that classifiers need of it (L2 12).
 
-Numbers with their missing values filled in and, where a model needs it, scaled; a 0/1 feature for each category, a missing
-value being one of its own. Everything is learned from the training rows alone and applied to the others.
+Missing numbers are replaced by the median and, if a model needs it, numbers are scaled; each category becomes a 0/1 feature,
+and a missing word is a category of its own. All of this is learned from the training rows alone and applied to the others.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ import scipy.sparse as sp
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
+from separatrix.data.batches import MISSING
 from separatrix.engine.rows import Array, Floats, Ints
 
-MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
-"""How tables write that there is no value."""
 FEW_CATEGORIES = 10
 DENSE_BYTES = 1 << 30
 
@@ -52,26 +51,26 @@ class Columns:
 
     @property
     def wide(self) -> bool:
-        """Whether the features stay a sparse matrix: as a dense one they would not fit."""
+        """Whether the features stay a sparse matrix, because a dense one would be too large."""
         return self.sparse or 8 * self.n * self.width > DENSE_BYTES
 
     def describe(self) -> str:
-        """Return how many columns of which kind there are."""
+        """Return the number of columns of each kind and of missing values, as a phrase."""
         p, q = len(self.number_names), len(self.word_names)
         kinds = f"{p:,} numeric" if p else ""
         kinds += (" and " if p and q else "") + (f"{q:,} categorical" if q else "")
         numbers = self.numbers.data if self.sparse else self.numbers
         missing = int(np.isnan(numbers).sum()) + int((self.words == "").sum())
-        holes = f", {missing:,} missing value{'s' * (missing != 1)}" if missing else ""
-        return f"{kinds} column{'s' * (p + q != 1)}{' (sparse)' if self.sparse else ''}{holes}"
+        gaps = f", {missing:,} missing value{'s' * (missing != 1)}" if missing else ""
+        return f"{kinds} column{'s' * (p + q != 1)}{' (sparse)' if self.sparse else ''}{gaps}"
 
 
 def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[str] | None = None) -> Columns:
     """Return the columns of an array, a sparse matrix or a data frame.
 
-    A column is one of numbers when each of its values is a number, or text that reads as one, or missing; `categorical`
-    names, or numbers from 0, those whose numbers are codes of categories. A column with a different word in most rows says
-    nothing about other rows and is left out, as is one without any value.
+    A column is numeric if each of its values is a number, text that reads as a number, or missing; `categorical` has the
+    names, or the numbers from 0, of columns whose numbers are codes of categories. A column with a different word in most
+    rows cannot help to classify other rows and is left out, as is one without any value.
     """
     if sp.issparse(X):
         return _read_sparse(X, categorical)
@@ -79,37 +78,38 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
     forced = {_place(wanted, [name for name, _, _ in table]) for wanted in categorical}
     numbers: list[Floats] = []
     words: list[Array] = []
-    found = Columns(np.empty(0), np.empty(0), [], [])
+    columns = Columns(np.empty(0), np.empty(0), [], [])
     for j, (name, values, of_words) in enumerate(table):
         as_numbers = None if of_words or j in forced else _numbers(values, name)
         if as_numbers is not None:
             if np.isnan(as_numbers).all():
-                found.notes.append(f"column {name!r} has no value: left out")
+                columns.notes.append(f"column {name!r} has no value and is left out")
                 continue
             _check_finite(as_numbers, name)
             numbers.append(as_numbers)
-            found.number_names.append(name)
+            columns.number_names.append(name)
             continue
         column = np.array(["" if _is_missing(value) else str(value) for value in values], dtype=object)
         different = len(set(column.tolist()))
         if different > max(FEW_CATEGORIES, len(column) / 2):
-            found.notes.append(f"column {name!r} has {different:,} different values in {len(column):,} rows: left out")
+            variety = f"{different:,} different values in {len(column):,} rows"
+            columns.notes.append(f"column {name!r} has {variety} and is left out")
             continue
         if not of_words and j not in forced:
-            found.notes += _almost_numbers(column, name)
+            columns.notes += _almost_numbers(column, name)
         words.append(column)
-        found.word_names.append(name)
+        columns.word_names.append(name)
     if not numbers and not words:
-        raise ValueError("X has no column to learn from" + "".join(f"; {note}" for note in found.notes))
+        raise ValueError("X has no column to learn from" + "".join(f"; {note}" for note in columns.notes))
     n = len(table[0][1])
-    found.numbers = np.column_stack(numbers) if numbers else np.empty((n, 0))
-    found.words = np.column_stack(words) if words else np.empty((n, 0), dtype=object)
-    return found
+    columns.numbers = np.column_stack(numbers) if numbers else np.empty((n, 0))
+    columns.words = np.column_stack(words) if words else np.empty((n, 0), dtype=object)
+    return columns
 
 
 def _read_sparse(X: Any, categorical: Sequence[str | int]) -> Columns:
     if len(categorical):
-        raise ValueError("a sparse matrix holds numbers: none of its columns can be categorical")
+        raise ValueError("a sparse matrix has columns of numbers only: none of them can be categorical")
     if 0 in X.shape:
         raise ValueError(f"X has shape {X.shape}: there is nothing to learn from")
     numbers = X.tocsr().astype(np.float64)
@@ -118,7 +118,7 @@ def _read_sparse(X: Any, categorical: Sequence[str | int]) -> Columns:
 
 
 def _as_table(X: Any, names: Sequence[str] | None) -> list[tuple[str, Any, bool]]:
-    """Return (name, values, whether its type says that they are categories) of each column."""
+    """Return (name, values, whether its type is categorical) of each column."""
     if hasattr(X, "column_names"):  # pyarrow
         columns = [(str(name), X.column(j).to_pylist(), False) for j, name in enumerate(X.column_names)]
     elif hasattr(X, "iloc"):  # pandas
@@ -145,19 +145,19 @@ def _place(wanted: str | int, names: list[str]) -> int:
     try:
         place = int(wanted)
     except ValueError:
-        raise ValueError(f"no column is called {wanted!r}; there are {', '.join(names[:10])}") from None
+        raise ValueError(f"there is no column {wanted!r}; the columns are {', '.join(names[:10])}") from None
     if not 0 <= place < len(names):
-        raise ValueError(f"there is no column {place}; there are {len(names)}, counted from 0")
+        raise ValueError(f"there is no column {place}; the columns are 0 to {len(names) - 1}")
     return place
 
 
 def _numbers(values: Any, name: str) -> Floats | None:
-    """Return the values as numbers, NaN where missing, or None where one of them is no number."""
+    """Return the values as numbers, NaN where missing, or None if one of them is not a number."""
     kind = getattr(getattr(values, "dtype", None), "kind", "O")
     if kind in "biuf":
         return np.asarray(values, dtype=np.float64)
     if kind in "mM":
-        raise ValueError(f"column {name!r} holds dates or times: turn them into numbers first")
+        raise ValueError(f"column {name!r} holds dates or times: convert them to numbers first")
     try:
         return np.array([np.nan if _is_missing(value) else float(value) for value in values])
     except (TypeError, ValueError):
@@ -165,17 +165,17 @@ def _numbers(values: Any, name: str) -> Floats | None:
 
 
 def _almost_numbers(column: Array, name: str) -> list[str]:
-    """Return a note where a column is one of categories because of a few words among its numbers."""
+    """Return a note if a column is categorical only because of a few words among its numbers."""
     strange = [row for row, value in enumerate(column.tolist()) if _numbers([value], name) is None]
     if len(strange) > len(column) / 2:
         return []
-    where = f"{column[strange[0]]!r} at row {strange[0]} is no number"
-    return [f"column {name!r} is taken for categories: {where}; write ? where a value is missing"]
+    where = f"{column[strange[0]]!r} at row {strange[0]} is not a number"
+    return [f"column {name!r} is treated as categorical: {where}; write ? for a missing value"]
 
 
 def _is_missing(value: Any) -> bool:
     if isinstance(value, str):
-        return value.strip().lower() in MISSING
+        return value.strip() in MISSING
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
@@ -183,12 +183,12 @@ def _check_finite(values: Floats, name: str | None) -> None:
     rows = np.flatnonzero(np.isinf(values))
     if rows.size:
         where = "" if name is None else f" at row {rows[0]}, column {name!r}"
-        raise ValueError(f"X contains infinity{where}: there is nothing sensible to do with it")
+        raise ValueError(f"X contains infinity{where}; replace it or drop the row first")
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a model wants its features: numbers scaled or not, one category of each column left out (as redundant) or not."""
+    """The features that a model needs: numbers scaled or not, one category of each column left out as redundant or not."""
 
     scaled: bool = False
     full_rank: bool = False
@@ -200,7 +200,7 @@ AS_THEY_ARE, SCALED, FULL_RANK = Form(), Form(scaled=True), Form(scaled=True, fu
 def prepared(columns: Columns, train: Ints, test: Ints, form: Form) -> tuple[Any, Any]:
     """Return the features of the training rows and of the test rows, the latter prepared as the former were."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an unknown category is no surprise here: it has none of the known ones
+        warnings.simplefilter("ignore")  # a category that the training rows lack is expected: its 0/1 features are all 0
         parts = list(_parts(columns, train, test, form))
     seen, unseen = (list(side) for side in zip(*parts, strict=True))
     if columns.wide:
