@@ -1,8 +1,8 @@
 """Check a certificate of separability against a CSV: python check_certificate.py CERTIFICATE.json DATA.csv [--label COLUMN]
 
 It uses the standard library only, and exact arithmetic. Each pair has a vector a: x̃ = (x, 1), or x without a bias, signed by
-its class; for K > 2 classes x̃ in the block of its own class and −x̃ in that of a rival. Integers are read exactly, other numbers
-as the float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
+its class; for K > 2 classes x̃ in the block of its own class and −x̃ in that of a rival. Integers are read exactly, others as
+the float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
   separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
   inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
   touching     the same on the pairs that a tie favours; and a w positive on the others, negative nowhere
@@ -127,9 +127,7 @@ def check(cert, data):
     demand((sided == [ties]) if verdict == "touching" else (ties is None and not sided), "the witness is on the wrong side")
     leads = data.leads(cert["direction"]) if cert["direction"] else [(0, 0, -1)]
     wrong = [lead for i, r, lead in leads if lead < 0 or (verdict == "touching" and lead == 0 and not right[ties](i, r))]
-    demand(
-        kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or only leads of 0"
-    )
+    demand(kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or all are 0")
     return data.overlap(cert["spanning"], cert["equations"]) if kind == "overlap" else None
 
 

@@ -106,7 +106,7 @@ def test_a_stream_that_met_a_class_late_and_a_warm_start():
     warm = Perceptron(warm_start=True, record=True, random_state=0, max_iter=2).fit(X, Y).fit(X, Y)
     told = explain(warm, X[120:121])
     assert told.start != 0 and told.caused == pytest.approx(told.score, rel=1e-9)
-    assert "from the weights that it began with" in repr(told)
+    assert "from the initial weights" in repr(told)
 
 
 def test_the_training_rows_stand_in_for_stored_ones():

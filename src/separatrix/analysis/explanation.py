@@ -1,4 +1,4 @@
-"""What an explanation says: a score as a sum of terms, of columns and of mistakes; shown, and as JSON."""
+"""The result of `explain`: a score as a sum over features, over columns and over training mistakes, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 BIAS = "BIAS"
 SHOWN = 20
 WIDTH = 40
-"""How much of a value is shown."""
+"""The most characters of a value that are shown."""
 
 
 class Term(NamedTuple):
-    """One feature's part of the score: product = weight · value."""
+    """The contribution of one feature to the score: product = weight · value."""
 
     name: str
     value: float
@@ -29,7 +29,7 @@ class Term(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One column's part of the score, the sum of its terms; `value` is what the row has there."""
+    """The contribution of one column to the score, the sum of its terms; `value` is the row's value in that column."""
 
     column: str
     value: Any
@@ -37,7 +37,7 @@ class Part(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """One training mistake's part of the score; `up` and `down` are the classes that it raised and lowered."""
+    """The contribution of one training mistake to the score; `up` and `down` are the classes that it raised and lowered."""
 
     step: int
     example: int
@@ -49,24 +49,23 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """A score and the terms that it is the sum of.
+    """A score and the terms that add up to it.
 
-    `score` is what `decision_function` returns (two classes: for the second of them, which `scores` names), or the winner's
-    score less the runner-up's (K classes; `scores` has both). `terms` are in order of their size, the bias among them. Each
-    product is rounded once, and so is their sum, `total` (by `math.fsum`); the score adds up in the order that is quickest,
-    so the two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly where everything is a whole number
-    below 2⁵³. Of a table `columns` has the same sum by columns, the largest part first: a number that is cut into bins, or a
-    text, has many terms.
+    `score` is what `decision_function` returns (two classes: the score of the second, which `scores` names), or the score of
+    the winner minus that of the runner-up (K classes; `scores` has both). `terms` are sorted by size and include the bias.
+    Each product is rounded once, and so is their sum, `total` (by `math.fsum`). The score is summed in another order, so the
+    two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly if all numbers are integers below 2⁵³. For a
+    table, `columns` has the same sum by columns, the largest first: a binned number or a text has many terms.
 
-    `causes` are the mistakes that contributed most, largest first, and `caused` is the sum over all of them (with `start`,
-    the score of the weights that learning began with): the same score again, but for rounding; there were `n_mistakes`. All
-    three are None where the mistakes are not at hand, and `no_causes` says why.
+    `causes` are the mistakes that contributed most, largest first. `caused` is the sum over all `n_mistakes` of them, plus
+    `start`, the score of the initial weights: again the same score, up to rounding. All three are None if the mistakes are
+    not available, and `no_causes` says why.
 
     Examples
     --------
     >>> from separatrix import Perceptron, explain
-    >>> told = explain(Perceptron(order="cyclic").fit([[0, 1], [2, 0]], ["no", "yes"]), [1, 1])
-    >>> told.prediction, told.score, [(term.name, term.product) for term in told.terms]
+    >>> explanation = explain(Perceptron(order="cyclic").fit([[0, 1], [2, 0]], ["no", "yes"]), [1, 1])
+    >>> explanation.prediction, explanation.score, [(term.name, term.product) for term in explanation.terms]
     ('yes', 1.0, [('x0', 2.0), ('x1', -1.0), ('BIAS', 0.0)])
     """
 
@@ -84,13 +83,13 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON has them."""
-        told = asdict(self)
-        told["scores"] = [{"class": label, "score": score} for label, score in self.scores.items()]
-        told["terms"] = [term._asdict() for term in self.terms]
+        document = asdict(self)
+        document["scores"] = [{"class": label, "score": score} for label, score in self.scores.items()]
+        document["terms"] = [term._asdict() for term in self.terms]
         if self.columns is not None:
-            told["columns"] = [part._asdict() | {"value": _plain(part.value)} for part in self.columns]
-        told["causes"] = None if self.causes is None else [cause._asdict() for cause in self.causes]
-        return told
+            document["columns"] = [part._asdict() | {"value": _plain(part.value)} for part in self.columns]
+        document["causes"] = None if self.causes is None else [cause._asdict() for cause in self.causes]
+        return document
 
     def table(self, most: int = SHOWN) -> Table:
         """Return the terms as a table; those beyond `most` are summed in one line."""
@@ -99,7 +98,7 @@ class Explanation:
         return self._table(heads, rows, [term.product for term in self.terms[most:]])
 
     def table_of_columns(self, most: int = SHOWN) -> Table | None:
-        """Return the sum by columns as a table; None where it would say nothing new: for one column, or a term each."""
+        """Return the sum by columns as a table; None if it adds nothing: for one column, or one term in each column."""
         columns = self.columns or []
         if sum(part.column != BIAS for part in columns) < 2 or len(columns) >= len(self.terms):
             return None
@@ -123,7 +122,7 @@ class Explanation:
         return table
 
     def verdict(self) -> str:
-        """Return the decision in a sentence."""
+        """Return the decision and its score in a sentence."""
         if len(self.scores) < 2:
             (scored,) = self.scores or (self.prediction,)
             whose = "" if scored == self.prediction else f" of {scored}"
@@ -132,17 +131,17 @@ class Explanation:
         return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
 
     def because(self) -> str:
-        """Return the mistakes that contributed most, a line each, or why there are none."""
+        """Return the mistakes that contributed most, one on each line, or why they are not available."""
         if self.causes is None or self.caused is None:
-            return f"which mistakes made it cannot be told: {self.no_causes}"
+            return f"the mistakes behind this score are not available: {self.no_causes}"
         lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
         for cause in self.causes:
             raised = f"{cause.up} raised" if cause.up is not None else ""
             lowered = f"{cause.down} lowered" if cause.down is not None else ""
             moved = ", ".join(part for part in (raised, lowered) if part)
             lines.append(f"  {cause.contribution:+.6g}  example {cause.example} at step {cause.step:,} ({moved})")
-        began = f", {self.start:.6g} of it from the weights that it began with" if self.start else ""
-        return "\n".join([*lines, f"all of them together: {self.caused:.6g}{began}"])
+        start = f", of which {self.start:.6g} from the initial weights" if self.start else ""
+        return "\n".join([*lines, f"all of them together: {self.caused:.6g}{start}"])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
