@@ -50,9 +50,7 @@ class Data:
             except (ValueError, ArithmeticError, KeyError, IndexError) as problem:
                 raise OSError(f"{path}, line {line}: {problem!r}") from None
         fine = (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
-        demand(
-            fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or a row has another number of columns"
-        )
+        demand(fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or the rows differ in length")
 
     def leads(self, direction):  # (row, rival, ⟨w,a⟩) for every pair
         demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
