@@ -133,7 +133,7 @@ class Explanation:
     def because(self) -> str:
         """Return the mistakes that contributed most, one on each line, or why they are not available."""
         if self.causes is None or self.caused is None:
-            return f"the mistakes behind this score are not available: {self.no_causes}"
+            return f"the mistakes behind it are unavailable: {self.no_causes}"
         lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
         for cause in self.causes:
             raised = f"{cause.up} raised" if cause.up is not None else ""
