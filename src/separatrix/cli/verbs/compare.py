@@ -28,12 +28,12 @@ def compare(
     """Print the comparison as a table, as Markdown, or as JSON with the learning curves."""
     from rich.console import Console
 
-    from separatrix.analysis import comparing
+    from separatrix.analysis import cross_validation
     from separatrix.data.in_memory import read_source
 
     with errors_reported("compare", data):
         examples = read_source(data, label, positive, mixed=True, drop=drop or [])
-        comparison = comparing.compare(
+        comparison = cross_validation.compare(
             examples.X,
             examples.y,
             feature_names=examples.feature_names,
