@@ -52,7 +52,7 @@ def sloped(model, X, y, X_test):
     n_classes = len(model.classes_)
     slope = find_slope(model.decision_function(X).reshape(len(y), -1), y.astype(np.int32), NO_WEIGHT)
     scores = model.decision_function(X_test).reshape(X_test.shape[0], -1)
-    return probabilities(scores, slope, model._decide(scores, n_classes))
+    return probabilities(scores, slope, model.decide(scores, n_classes))
 
 
 def ways(learner, X, y, X_test):

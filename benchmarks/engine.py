@@ -26,8 +26,9 @@ from benchmarks.report import show
 from benchmarks.timing import in_turns
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron
 from separatrix.engine.orders import visits
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Rows, frozen
-from separatrix.engine.run import Problem, Run
+from separatrix.engine.run import Run
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
 CONSOLE = Console(width=118)

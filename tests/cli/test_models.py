@@ -96,9 +96,9 @@ def test_the_spam_slide_from_a_file(tmp_path):
     settings = ("--rule", "perceptron", "--learner", "last", "--order", "cyclic", "--numbers", "none", "--passes", 30)
     call("train", data, "--label", "label", *settings, "-o", tmp_path / "slide.sepx")
     model = load(tmp_path / "slide.sepx")
-    model.estimator._run.last.W[:] = [4.0, 2.0]
-    model.estimator._run.last.b[:] = -3.0
-    model.estimator._run.used = None
+    model.estimator.run_.last.W[:] = [4.0, 2.0]
+    model.estimator.run_.last.b[:] = -3.0
+    model.estimator.run_.used = None
     from separatrix import save
 
     save(model, tmp_path / "slide.sepx")

@@ -35,7 +35,7 @@ def test_replay_is_bit_for_bit(estimator, y, form, multi_class, record):
 @pytest.mark.parametrize("estimator", LEARNERS)
 def test_replay_after_warm_start_starts_from_the_earlier_weights(estimator):
     model = estimator(random_state=0, max_iter=2, warm_start=True).fit(X, Y4)
-    before = model._run.last.weights()
+    before = model.run_.last.weights()
     model.set_params(random_state=1).fit(X, Y4)
     assert np.array_equal(model.ledger_.at(0, X).coef, before.coef)
     assert np.array_equal(model.ledger_.weights(X).coef, model.coef_)

@@ -338,7 +338,7 @@ def test_narrow_sparse_data_have_the_grid_and_the_bounds_of_wide_ones(dtype):
 
 @pytest.mark.parametrize("rule", ["pa", "pa1", "pa2"])
 def test_why_a_rule_that_only_comes_near_has_ended(rule, monkeypatch):
-    monkeypatch.setattr("separatrix.engine.run.PASS_CAP", 40)
+    monkeypatch.setattr("separatrix.engine.stopping.PASS_CAP", 40)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
     with pytest.warns(ConvergenceWarning, match=f"rule='{rule}' need not bring every lead to 1"):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, kernels
 from separatrix.data.lectures import EXAMPLES
-from separatrix.engine import rows, run
+from separatrix.engine import presenting, rows, stopping
 from separatrix.engine.rows import Rows
 from separatrix.kernels.learning.rows import AHEAD, NEAR
 from support.public_estimators import LEARNERS
@@ -29,11 +29,10 @@ XOR = EXAMPLES["L4.xor"]
 @pytest.mark.parametrize("period", [1, 2, 3, 5])
 @pytest.mark.parametrize("lead", [0, 1, 4])
 def test_brent_finds_any_period_whatever_comes_before(period, lead):
-    finder = run.CycleFinder()
-    flat = run.Flat(1, 1, False)
+    finder = stopping.CycleFinder()
     for number in range(200):
-        flat.W[0] = number if number < lead else lead + (number - lead) % period
-        if found := finder.period(flat):
+        state = np.array([number if number < lead else lead + (number - lead) % period])
+        if found := finder.period([state]):
             break
     assert found == period
 
@@ -89,7 +88,7 @@ def test_the_proof_is_about_what_is_presented_and_how(multi_class):
 
 
 def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
-    monkeypatch.setattr(run, "PASS_CAP", 60)
+    monkeypatch.setattr(stopping, "PASS_CAP", 60)
     model = Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit([[100, 1], [100, 0]], [1, -1])
     assert model.converged_
     assert model.n_iter_ > 60
@@ -97,21 +96,21 @@ def test_separable_data_are_waited_for_however_long_it_takes(monkeypatch):
 
 @pytest.mark.parametrize("y", [[0, 1, 1, 0, 0], [0, 1, 1, 2, 0], [0, 0, 0, 1, 2]])
 def test_a_class_of_which_nothing_is_presented_does_not_disturb_the_search_for_a_proof(y, monkeypatch):
-    monkeypatch.setattr(run, "PASS_CAP", 40)
+    monkeypatch.setattr(stopping, "PASS_CAP", 40)
     data, weight = np.array([[1.0], [-1.0], [1.0], [0.0], [0.0]]), [1, 1, 1, 0, 0]
     with pytest.warns(ConvergenceWarning, match=r"proven inseparable|nothing could be proven"):
         Perceptron(max_iter=None, random_state=0, fit_intercept=False).fit(data, y, sample_weight=weight)
 
 
 def test_even_separable_data_are_not_waited_for_for_ever(monkeypatch):
-    monkeypatch.setattr(run, "SEPARABLE_PASS_CAP", 100)
+    monkeypatch.setattr(stopping, "SEPARABLE_PASS_CAP", 100)
     with pytest.warns(ConvergenceWarning, match="proven separable, but 100 passes were not enough"):
         Perceptron(max_iter=None, random_state=0).fit([[1.0], [1 + 2**-40]], [0, 1])
 
 
 def test_where_nothing_is_proven_the_cap_ends_it(monkeypatch):
-    monkeypatch.setattr(run, "PASS_CAP", 50)
-    monkeypatch.setattr(Perceptron, "_verdict", lambda *_: "undecided")
+    monkeypatch.setattr(stopping, "PASS_CAP", 50)
+    monkeypatch.setattr(Perceptron, "prove", lambda *_: "undecided")
     with pytest.warns(ConvergenceWarning, match="50 passes did not separate the data, and nothing could be proven"):
         model = Perceptron(max_iter=None, random_state=0).fit(XOR.X, XOR.y)
     assert (model.n_iter_, model.converged_, model.cycle_) == (50, False, None)
@@ -232,7 +231,7 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
     model = estimator(max_iter=1, random_state=0, order=order).fit(X, Y2)
     before = model.coef_.copy()
     monkeypatch.setattr(rows, "BLOCK_ROWS", 1000)
-    calls, kernel = [], run.passes.present
+    calls, kernel = [], presenting.passes.present
 
     def interrupted(*arguments):
         calls.append(arguments)
@@ -240,7 +239,7 @@ def test_ctrl_c_is_heard_between_blocks_and_leaves_the_old_fit(estimator, order,
             os.kill(os.getpid(), signal.SIGINT)
         return kernel(*arguments)
 
-    monkeypatch.setattr(run.passes, "present", interrupted)
+    monkeypatch.setattr(presenting.passes, "present", interrupted)
     before_test = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
     try:
         with pytest.raises(KeyboardInterrupt):

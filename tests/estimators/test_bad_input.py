@@ -247,7 +247,7 @@ def test_plus_one_has_no_meaning_for_three_joint_classes(estimator):
 @every_error_driven
 def test_held_out_data_that_cannot_serve(estimator):
     model = estimator(early_stopping=True)
-    with pytest.raises(ValueError, match="go together"):
+    with pytest.raises(ValueError, match="given together"):
         model.fit(X, Y, X_val=X)
     with pytest.raises(ValueError, match="not among the classes"):
         model.fit(X, Y, X_val=X, y_val=Y + 5)
@@ -336,7 +336,7 @@ def test_declared_classes_that_cannot_be(estimator):
 def test_what_defines_the_weights_cannot_change_in_mid_stream(estimator):
     model = estimator().partial_fit(X, Y)
     for change in ({"fit_intercept": False}, {"tie": "+1"}, {"multi_class": "ovr"}):
-        with pytest.raises(ValueError, match="cannot change on the way"):
+        with pytest.raises(ValueError, match="cannot change between calls"):
             model.set_params(**change).partial_fit(X, Y)
         model.set_params(fit_intercept=True, tie="mistake", multi_class="joint")
 

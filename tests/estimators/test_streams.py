@@ -71,10 +71,10 @@ def test_classes_first_met_late_come_at_the_same_moment_whatever_the_batches(est
 def test_two_classes_grow_to_three_as_minus_w_and_w(multi_class):
     X, y = np.array([[1.0, 2.0], [3.0, -1.0], [-2.0, 1.0]]), ["b", "d", "b"]
     model = AveragedPerceptron(multi_class=multi_class).partial_fit(X, y)
-    w = model._run.last.weights().coef
+    w = model.run_.last.weights().coef
     assert w.shape == (1, 2)
     model.partial_fit(np.zeros((1, 2)), ["c"])
-    last = model._run.last.weights()
+    last = model.run_.last.weights()
     assert model.classes_.tolist() == ["b", "c", "d"]
     middle = last.coef[1]
     assert np.array_equal(last.coef, [-w[0], middle, w[0]])

@@ -34,8 +34,8 @@ GRID = np.array([[a, b] for a in range(-6, 7) for b in range(-6, 7)], dtype=floa
 def weighted(coef, intercept, **parameters):
     """A learner of these weights."""
     model = Perceptron(**parameters).fit(GRID[: 2 * len(coef)], np.arange(2 * len(coef)) % max(2, len(coef)))
-    model._run.last.load(Weights(np.array(coef, dtype=float), np.array(intercept, dtype=float)))
-    model._run.used = None
+    model.run_.last.load(Weights(np.array(coef, dtype=float), np.array(intercept, dtype=float)))
+    model.run_.used = None
     return model
 
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.engine.rules import RULES
 from separatrix.files.blocks import Blocks, Labels, held_out_rows
-from separatrix.files.out_of_core import State, begin, go_on
+from separatrix.files.out_of_core import TrainingState, begin, resume
 
 X, Y = load_digits(return_X_y=True)
 X, Y = X[:600] / 16, Y[:600] % 3
@@ -32,7 +32,7 @@ def streamed(learner, X, y, held_out=None, **options):
     if held_out is not None:
         held_out.settle(classes)
         held_out.d = blocks.d
-    return go_on(learner, blocks, held_out, begin(learner, blocks, classes, held_out))
+    return resume(learner, blocks, held_out, begin(learner, blocks, classes, held_out))
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
@@ -46,7 +46,7 @@ def test_the_model_is_that_of_fit(form, rule, order, size, memory):
     here = form(X)
     blocks = blocks_of(here, Y, memory, size)
     learner = AveragedPerceptron(**settings)
-    go_on(learner, blocks, None, begin(learner, blocks, blocks.settle(), None))
+    resume(learner, blocks, None, begin(learner, blocks, blocks.settle(), None))
     expected = AveragedPerceptron(**settings).fit(here, Y)
     assert np.array_equal(learner.coef_, expected.coef_) and np.array_equal(learner.intercept_, expected.intercept_)
     assert learner.mistakes_per_pass_ == expected.mistakes_per_pass_ and learner.radius_ == expected.radius_
@@ -82,11 +82,11 @@ def test_a_copy_of_the_state_goes_on_to_the_same_model(sizes, cut, seed):
                 raise InterruptedError
 
         try:
-            return go_on(learner, blocks, out, state, after_block=note), None
+            return resume(learner, blocks, out, state, after_block=note), None
         except InterruptedError:
-            told = copy.deepcopy((state.told(), state.arrays(), state.run))
-            again = State.resumed(told[2], told[0], told[1])
-            return go_on(AveragedPerceptron(**settings), blocks, out, again), again
+            told = copy.deepcopy((state.facts(), state.arrays(), state.run))
+            again = TrainingState.resumed(told[2], told[0], told[1])
+            return resume(AveragedPerceptron(**settings), blocks, out, again), again
 
     whole, _ = run(None)
     resumed, _ = run(cut)

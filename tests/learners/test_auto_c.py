@@ -44,7 +44,7 @@ def test_machines_side_by_side_are_those_of_each_c(form, classes, rule, monkeypa
 
     def watched(self, *arguments):
         found = train(self, *arguments)
-        caught.update(zip(self.Cs.tolist(), found, strict=True))
+        caught.update(zip(self.presenter.Cs.tolist(), found, strict=True))
         return found
 
     monkeypatch.setattr(auto_c.Machines, "train", watched)

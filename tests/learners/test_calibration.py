@@ -54,7 +54,7 @@ def test_the_most_probable_class_is_the_predicted_one_and_the_log_loss_beats_the
 def test_argmax_agrees_at_ties_and_near_ties(data, n_outputs, slope, tie):
     some = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 5e-324, -5e-324, 1 + 2**-52, 1e-17, 1e300]), st.floats(-1e3, 1e3))
     scores = data.draw(arrays(np.float64, (4, n_outputs), elements=some))
-    decided = Perceptron(tie=tie)._decide(scores, max(2, n_outputs))
+    decided = Perceptron(tie=tie).decide(scores, max(2, n_outputs))
     shares = probabilities(scores, slope, decided)
     assert np.array_equal(shares.argmax(axis=1), decided)
     assert np.all((shares >= 0) & (shares <= 1))
@@ -86,7 +86,7 @@ def test_predict_proba_is_there_only_with_calibrate():
     assert not hasattr(model, "predict_proba") and hasattr(model, "partial_fit")
     with pytest.raises(AttributeError) as refusal:
         model.predict_proba(X)
-    assert "before fit" in str(refusal.value.__cause__)
+    assert "before fit" in str(refusal.value)
     model.set_params(calibrate="sigmoid")
     with pytest.raises(NotFittedError, match="fitted with calibrate=None"):
         model.predict_proba(X)
@@ -102,7 +102,7 @@ def test_a_stream_is_refused():
     assert not hasattr(model, "partial_fit")
     with pytest.raises(AttributeError) as refusal:
         model.fit(X, y).partial_fit(X, y)
-    assert "a stream has no held-out scores" in str(refusal.value.__cause__)
+    assert "a stream has no held-out scores" in str(refusal.value)
 
 
 def test_the_callers_held_out_examples_are_used_where_given():

@@ -147,10 +147,10 @@ def test_weights_of_few_nonzeros_take_little_room_and_keep_the_sign_of_zero(tmp_
     d = 1 << 18
     rows = sp.random(50, d, 1e-4, format="csr", random_state=0)
     model = separatrix.AveragedPerceptron(random_state=0).fit(rows, np.arange(50) % 2)
-    model._run.last.W[:3] = [-0.0, 0.0, -0.0]
-    model._run.used = None
+    model.run_.last.W[:3] = [-0.0, 0.0, -0.0]
+    model.run_.used = None
     again = round_trip(model, tmp_path / "m.sepx")
-    assert again._run.last.W[:3].tobytes() == model._run.last.W[:3].tobytes()
+    assert again.run_.last.W[:3].tobytes() == model.run_.last.W[:3].tobytes()
     assert np.array_equal(again.coef_, model.coef_)
     assert os.path.getsize(tmp_path / "m.sepx") < d
 

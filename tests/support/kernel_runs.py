@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.datasets import load_digits
 
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Rows
-from separatrix.engine.run import Problem
 from separatrix.solvers.dual import visited
 
 DIGITS = load_digits(return_X_y=True)

@@ -5,8 +5,8 @@ import inspect
 from sklearn.base import BaseEstimator
 
 import separatrix
-from separatrix.estimators.base import ErrorDrivenClassifier
-from separatrix.estimators.linear_base import LinearLearner
+from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.linear_base import LinearLearner
 
 ESTIMATORS = [
     thing

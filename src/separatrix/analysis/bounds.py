@@ -188,13 +188,13 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
     codes = encode_as(model.classes_, labels)
     if certificate is not None and not (certificate.proof.bias == ledger.bias and certificate.verify(X, y)):
         raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
-    left_out = model._run.left_out
+    left_out = model.run_.left_out
     if left_out.size:
         presented = np.setdiff1d(np.arange(rows.n), left_out)
         rows, codes, certificate = rows.take(presented), codes[presented], None
     radius = float(np.sqrt(rows.survey() + ledger.bias))
     passes = len(model.mistakes_per_pass_)
-    ovr = len(model.classes_) > 2 and not model._run.joint
+    ovr = len(model.classes_) > 2 and not model.run_.joint
     problems = [codes] if not ovr else [(codes == k).astype(np.int32) for k in range(len(model.classes_))]
     n_classes = 2 if ovr else len(model.classes_)
     fits = certificate is not None and not ovr
@@ -208,7 +208,7 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
         why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.entry.theorem == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
-    if passes == 1 and not ovr and model._run.order != "random" and ledger.start is None and not hasattr(model, "C_"):
+    if passes == 1 and not ovr and model.run_.order != "random" and ledger.start is None and not hasattr(model, "C_"):
         risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
 
@@ -255,7 +255,7 @@ def _speaking(
         possible.append(("PA-I max(R², 1/C)/γ²", pa1_bound(R, 1.0 / gamma, 0.0, rule.C)))
     elif gamma is not None and theorem == "pa2":
         possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
-    if theorem == "perceptron" and model._run.order != "random":
+    if theorem == "perceptron" and model.run_.order != "random":
         v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
         told = "one pass" if passes == 1 else f"{passes} passes"
         possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {told}", v.bound))
@@ -293,4 +293,4 @@ def _squared_losses(model: Any, X: Any) -> float:
     norms = rows.squared_norms()[np.asarray(numbers, np.int64)] + ledger.bias
     correction = ledger.correction if ledger.correction.size else np.ones(len(ledger))
     slack = 0.5 / ledger.rule.C if ledger.rule.entry.theorem == "pa2" else 0.0
-    return float(np.sum((correction * (norms * (2.0 if model._run.joint else 1.0) + slack)) ** 2))
+    return float(np.sum((correction * (norms * (2.0 if model.run_.joint else 1.0) + slack)) ** 2))

@@ -17,7 +17,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.analysis.explanation import BIAS, Cause, Explanation, Part, Term
-from separatrix.engine.inputs import read_rows
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 
@@ -65,7 +64,7 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     estimator = getattr(model, "estimator", model)
     features = getattr(model, "features", None) if features is None else features
     check_is_fitted(estimator)
-    if not hasattr(estimator, "coef_") or getattr(estimator, "_stores_rows", False):
+    if not hasattr(estimator, "coef_") or getattr(estimator, "stores_rows", False):
         raise ValueError(
             f"a {type(estimator).__name__} does not decide by one sum over the features, so there are no terms to show"
         )
@@ -155,7 +154,7 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
         row = np.asarray(x).reshape(1, -1)
         named = _checked(Rows(row if row.dtype.kind == "f" else row.astype(np.float64)), estimator)
     else:
-        named = _checked(read_rows(estimator, x), estimator)
+        named = _checked(estimator.read_rows(x), estimator)
     return named, lambda j: f"x{j}" if names is None else str(names[j])
 
 

@@ -25,8 +25,8 @@ from separatrix.engine.labels import encode_as, plain
 from separatrix.engine.orders import visits
 from separatrix.engine.rows import Ints, Rows, as_rows
 from separatrix.engine.weights import Weights
-from separatrix.estimators.linear_base import LinearLearner
 from separatrix.estimators.notebook import MOST_POINTS, beside, cells_table, picture
+from separatrix.learners.linear_base import LinearLearner
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -259,11 +259,11 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
         raise TypeError(f"trace steps through the linear learners, and {type(estimator).__name__} is not one of them")
     labels = plain(np.asarray(y))
     model = estimator if _fitted_on(estimator, X, labels) else clone(estimator).fit(X, labels)
-    if len(model.classes_) > 2 and not model._run.joint:
+    if len(model.classes_) > 2 and not model.run_.joint:
         raise ValueError('trace follows two classes, or K jointly: one-vs-rest is K runs at once; use multi_class="joint"')
     examples = as_rows(X)
     codes = encode_as(model.classes_, labels)
-    presented = np.setdiff1d(np.arange(examples.n), model._run.left_out)
+    presented = np.setdiff1d(np.arange(examples.n), model.run_.left_out)
     chosen = examples if len(presented) == examples.n else examples.take(presented)
     separator = best_separator(chosen, codes[presented], len(model.classes_), bias=model.ledger_.bias)
     result = Trace(model, separator, examples)
@@ -277,7 +277,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
 
 def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
     """Tell whether a learner holds the ledger of a fit on exactly these data, from first to last step."""
-    run = getattr(estimator, "_run", None)
+    run = getattr(estimator, "run_", None)
     if run is None or run.streaming or run.ledger.absent or run.rows_seen != len(labels):
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
@@ -288,7 +288,7 @@ def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
 
 def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
     """Yield (pass, examples in the order of their presentation), block by block."""
-    run = model._run
+    run = model.run_
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
     for number in range(passes):
         for order, begin, end, _ in visits(run.order, examples, run.seed, number):

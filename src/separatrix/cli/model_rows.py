@@ -102,12 +102,12 @@ class ModelRows:
 
     def scores(self, X: Any) -> Floats:
         """Return the scores: one column per output."""
-        scores: Floats = np.asarray(self.estimator._scores(Rows(sp.csr_matrix(X) if sp.issparse(X) else X)))
+        scores: Floats = np.asarray(self.estimator.scores(Rows(sp.csr_matrix(X) if sp.issparse(X) else X)))
         return scores
 
     def predicted_codes(self, scores: Floats) -> Any:
         """Return the number of the predicted class for each row of scores."""
-        return self.estimator._decide(scores, len(self.classes))
+        return self.estimator.decide(scores, len(self.classes))
 
     def predicted(self, scores: Floats) -> Array:
         """Return the predicted label for each row of scores."""

@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
-from separatrix.files.out_of_core import State
+from separatrix.files.out_of_core import TrainingState
 
 
 class ProgressBar:
@@ -55,17 +55,19 @@ class TrainingProgress(ProgressBar):
         if self._bar is not None:
             self._tasks["training"] = self._bar.add_task("training", total=passes * rows, figures="")
 
-    def rows_trained(self, state: State, rows: int, n: int) -> None:
+    def rows_trained(self, state: TrainingState, rows: int, n: int) -> None:
         """Count rows that were trained on, of the n rows of a pass."""
         if self._bar is None:
             return
         task = self._tasks["training"]
         speed = self._bar.tasks[self._bar.task_ids.index(task)].speed
-        figures = f"pass {state.number + 1}, {state.per_pass[-1]:,} mistakes"
-        if state.number:
+        history = state.history
+        mistakes = state.partial if state.block else history.mistakes[-1]
+        figures = f"pass {history.passes + bool(state.block)}, {mistakes:,} mistakes"
+        if history.passes:
             figures += f", progressive error {state.errors / max(1, n):.4f}"
-        if state.scores:
-            figures += f", held-out accuracy {state.scores[-1]:.4f}"
+        if history.scores:
+            figures += f", held-out accuracy {history.scores[-1]:.4f}"
         if speed:
             figures += f", {speed:,.0f} rows/s"
         self._bar.update(task, advance=rows, figures=figures)

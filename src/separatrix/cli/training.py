@@ -15,7 +15,7 @@ from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
 from separatrix.estimators.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.files.ingest import Gathered, gather, roles_for
-from separatrix.files.out_of_core import State, begin, go_on
+from separatrix.files.out_of_core import TrainingState, begin, resume
 from separatrix.modelfile.model import load, save
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Training:
         if in_main_thread:
             signal.signal(signal.SIGINT, self._request_stop)
 
-        def after_block(state: State, rows: int) -> None:
+        def after_block(state: TrainingState, rows: int) -> None:
             progress.rows_trained(state, rows, gathered.blocks.n)
             self._save_state(learner, gathered, data_hash, state)
             if self._stop:
@@ -179,7 +179,7 @@ class Training:
 
         progress.begin_training(learner.max_iter, gathered.blocks.n)
         try:
-            return go_on(learner, gathered.blocks, gathered.held_out, state, after_block=after_block)
+            return resume(learner, gathered.blocks, gathered.held_out, state, after_block=after_block)
         finally:
             if in_main_thread:
                 signal.signal(signal.SIGINT, handler)
@@ -189,18 +189,17 @@ class Training:
 
     # Checkpoints.
 
-    def _save_state(self, learner: Any, gathered: Gathered, data_hash: _DataHash, state: State) -> None:
+    def _save_state(self, learner: Any, gathered: Gathered, data_hash: _DataHash, state: TrainingState) -> None:
         options = self.options
         due = self._stop or time.monotonic() - self._last_saved >= options.checkpoint_every
         if options.checkpoint is None or not due:
             return
-        facts = {"checkpoint": state.told(), "settings": options.settings(), "data": data_hash.value()}
-        learner._publish(state.run, list(state.per_pass))
-        learner.converged_, learner.cycle_ = False, None
+        facts = {"checkpoint": state.facts(), "settings": options.settings(), "data": data_hash.value()}
+        learner.publish(state.run, state.facts()["per_pass"])
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
 
-    def _resumed(self, gathered: Gathered, data_hash: _DataHash, learner: Any) -> State | None:
+    def _resumed(self, gathered: Gathered, data_hash: _DataHash, learner: Any) -> TrainingState | None:
         path = self.options.checkpoint
         if path is None or not path.exists():
             return None
@@ -211,7 +210,7 @@ class Training:
             raise DataError(f"{path} belongs to other data or other settings; delete it, or name another file")
         learner.n_features_in_ = gathered.blocks.d
         self.saved = True
-        return State.resumed(checkpoint.estimator._run, checkpoint.facts["checkpoint"], checkpoint.arrays)
+        return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
 
 
 def _fit_whole(learner: Any, gathered: Gathered) -> Any:

@@ -21,9 +21,9 @@ from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
-from separatrix.estimators.online import OnlineLearner
 from separatrix.files.blocks import Labels
-from separatrix.files.out_of_core import State
+from separatrix.files.out_of_core import TrainingState
+from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.model import Model, load, save
 
 
@@ -98,10 +98,10 @@ def fit_here(estimator: Any, X: Any, y: Any, sample_weight: Any, X_val: Any, y_v
 
 def _check(estimator: Any, mix: str) -> None:
     name = type(estimator).__name__
-    if not isinstance(estimator, OnlineLearner) or estimator._stores_rows:
-        why = "predicts with its mistakes" if getattr(estimator, "_stores_rows", False) else "needs all examples at once"
+    if not isinstance(estimator, OnlineLearner) or estimator.stores_rows:
+        why = "predicts with its mistakes" if getattr(estimator, "stores_rows", False) else "needs all examples at once"
         raise ValueError(f"{name} {why}: on shards train Perceptron, AveragedPerceptron or PassiveAggressive")
-    estimator._validate_params()
+    estimator.check_parameters()
     if estimator.record:
         raise ValueError("record=True stores the rows of the mistakes, and the driver holds no data: train without")
     if RULES[estimator.rule].spread == "full":
@@ -138,7 +138,7 @@ class _Fit:
         kept = _load(self.checkpoint)
         held = [] if held_out is None else self.engine.take(*held_out if isinstance(held_out, tuple) else (held_out,))
         if not held and (fraction := holdout or self.estimator.early_stopping * self.estimator.validation_fraction):
-            train, held = _divided(train, fraction, self.estimator._seed())
+            train, held = _divided(train, fraction, self.estimator.seed())
         if self.estimator.calibrate is not None and not held:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
@@ -187,11 +187,11 @@ class _Fit:
         with passes_bar(estimator.verbose, estimator.max_iter, type(estimator).__name__) as progress:
             mixture.told = Told(progress, self.working)
             if kept is None:
-                start = estimator._start(mixture.classes, mixture.d) if estimator.warm_start else None
+                start = estimator.start_weights(mixture.classes, mixture.d) if estimator.warm_start else None
                 mixture.begin(start)
             else:
                 self._resume(mixture, kept)
-            mixture.go_on()
+            mixture.resume()
         mixture.publish()
         if self.checkpoint is not None:
             self.checkpoint.unlink(missing_ok=True)
@@ -221,33 +221,25 @@ class _Fit:
     def _save(self, mixture: Mixture) -> None:
         if self.checkpoint is None:
             return
-        run, per_pass = mixture.settle(), [sum(row) for row in mixture.mistakes]
-        estimator = self.estimator
-        state = State(
-            *(run, run.seed, len(per_pass), 0, per_pass, mixture.scores, mixture.best, mixture.errors),
-            *(mixture.C_scores, mixture.ended),
-        )
-        told = state.told() | {
-            "mistakes": mixture.mistakes,
-            "losses": mixture.losses,
-            "converged": bool(mixture.converged),
-        }
+        run, estimator = mixture.settle(), self.estimator
+        state = TrainingState(run, mixture.history, 0, None, 0.0, mixture.errors, mixture.C_scores, mixture.digests)
+        progress = state.facts() | {"mistakes": mixture.mistakes, "converged": mixture.history.ended == "clean"}
         estimator.n_features_in_ = mixture.d
-        estimator._publish(run, per_pass)
-        estimator.converged_, estimator.cycle_ = False, None
-        facts = {"checkpoint": told, "settings": self.settings, "data": self.data, "sizes": self.sizes}
+        estimator.publish(run, mixture.history.mistakes)
+        facts = {"checkpoint": progress, "settings": self.settings, "data": self.data, "sizes": self.sizes}
         save(estimator, self.checkpoint, features=self.features, facts=facts, arrays=state.arrays())
 
     def _resume(self, mixture: Mixture, kept: Model) -> None:
         facts = kept.facts
         if (facts["settings"], facts["data"], facts["sizes"]) != (self.settings, self.data, self.sizes):
             raise DataError(f"{self.checkpoint} belongs to other data or other settings: delete it, or name another file")
-        told = facts["checkpoint"]
-        state = State.resumed(kept.estimator._run, told, kept.arrays)
+        progress = facts["checkpoint"]
+        state = TrainingState.resumed(kept.estimator.run_, progress, kept.arrays)
+        if state.ended and "reason" not in progress and progress["converged"]:
+            state.history.ended = "clean"
         mixture.adopt(state.run)
-        mixture.mistakes, mixture.losses = told["mistakes"], told["losses"]
-        mixture.scores, mixture.best, mixture.errors = state.scores, state.best, state.errors
-        mixture.C_scores, mixture.ended, mixture.converged = state.C_scores, state.ended, told["converged"]
+        mixture.mistakes, mixture.history, mixture.digests = progress["mistakes"], state.history, state.digests
+        mixture.errors, mixture.C_scores = state.errors, state.C_scores
 
 
 def _told(label: Any, counts: dict[str, int]) -> str:
@@ -329,11 +321,11 @@ def bounds(model: Model, certificate: Any = None) -> Bounds:
         return Bounds(*told, why_none="it is for the perceptron and margin rules, equal weights and a start from zero")
     if gamma is None:
         return Bounds(*told, why_none="no pass was clean, and there is no certificate: nothing is known of a margin")
-    R = estimator.radius_ * (sqrt(2.0) if estimator._run.joint else 1.0)
+    R = estimator.radius_ * (sqrt(2.0) if estimator.run_.joint else 1.0)
     if theorem == "margin":
         name, most = "(R²+2β)/γ²", margin_rule_bound(R, gamma, float(estimator.margin))
     else:
-        name, most = "2R²/γ²" if estimator._run.joint else "R²/γ²", mixing_bound(R, gamma)
+        name, most = "2R²/γ²" if estimator.run_.joint else "R²/γ²", mixing_bound(R, gamma)
     bound = Bound(f"iterative parameter mixing {name}, {mistakes.shape[1]} shards", "Σμ·mistakes", weighted(model), most)
     return Bounds(*told, [bound])
 

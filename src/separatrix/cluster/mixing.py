@@ -15,23 +15,24 @@ where the sum over the steps of a shard is n·(w_s − w) − u_s, exactly. One 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.cluster.engines import Engine
 from separatrix.cluster.parts import Part
 from separatrix.cluster.shards import Known, Reading
 from separatrix.cluster.work import Choose, Clean, Judge, Mixed, Pass, Scores, apart, joined
 from separatrix.engine.ledger import NEVER
+from separatrix.engine.loop import train
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats
-from separatrix.engine.run import PASS_CAP, WHY_IT_ENDED, Run, Snapshot
+from separatrix.engine.run import Run, Snapshot
+from separatrix.engine.stopping import History, StateDigests, why_not_converged
 from separatrix.engine.weights import averaged
 from separatrix.learners.calibration import find_slope
+from separatrix.learners.linear_base import NotConvergedWarning
 
 MIXES = ("features", "uniform", "mistakes")
 
@@ -66,12 +67,10 @@ class Mixture:
         self.factors = class_factors(self.learner, self.classes, [self.known[number] for number in self.train])
         self.run: Run = None  # type: ignore[assignment]
         self.mistakes: list[list[int]] = []
-        self.scores: list[float] = []
-        self.best: Snapshot | None = None
+        self.history = History()
+        self.digests = StateDigests()
         self.C_scores: dict[float, float] | None = None
         self.errors = 0
-        self.ended = self.converged = False
-        self.losses: list[float] = []
         self.holders: Floats | None = None
         """In how many shards each feature occurs, which the first pass tells; None where it does not matter."""
 
@@ -79,12 +78,12 @@ class Mixture:
 
     def begin(self, start: Any = None) -> None:
         """Start from zero weights, or from others."""
-        seed, C = self.learner._seed(), self.learner.C
+        seed, C = self.learner.seed(), self.learner.C
         if C == "auto":
-            self.learner._check_choosable()
+            self.learner.check_choosable()
             (choice,) = self.engine.reduce(Choose(*self._task(), seed=seed), self.shown[:1]).items
             C, self.C_scores = choice
-        self.run = self.learner._new_run(self.classes, self.d, C, start)
+        self.run = self.learner.new_run(self.classes, self.d, C, start)
         self.run.seed = seed
         self.run.ledger.weighted = self.learner.class_weight is not None
         self.run.radius_squared = max((self.known[number].radius_squared for number in self.train), default=0.0)
@@ -125,7 +124,7 @@ class Mixture:
         return joined(averaged(apart(self.w), apart(self.u), self.elapsed))
 
     def _task(self) -> tuple[Reading, Any, Array, int, Floats]:
-        return self.reading, clone(self.learner), self.classes, self.d, self.factors
+        return self.reading, self.learner.unfitted(), self.classes, self.d, self.factors
 
     def _part(self, *arrays: Floats | None) -> Part:
         held = [array for array in arrays if array is not None]
@@ -134,24 +133,70 @@ class Mixture:
 
     # Passes.
 
-    def go_on(self) -> None:
-        """Make passes until one is without a mistake, or the held-out accuracy stalls, or `max_iter`."""
-        learner = self.learner
-        limit = PASS_CAP if learner.max_iter is None else learner.max_iter
-        while not self.ended:
-            number = len(self.mistakes)
-            if number + 1 == getattr(learner, "average_from", 1):
-                self.run.average_from_here()
-            self.run.ledger.begin_pass()
-            self._mix(self._passed(number))
-            self.converged = not sum(self.mistakes[-1]) and (learner.order != "random" or not self._mistaken())
-            stalled = self._judged() if self.held_out else False
-            stalled = stalled if learner.early_stopping else self._stalled()
-            self.ended = self.converged or stalled or len(self.mistakes) >= limit
-            self.told.after_pass(sum(self.mistakes[-1]), self.scores[-1] if self.scores else None)
-            self.after_pass(self)
-        if learner.max_iter is None and not self.converged:
-            warnings.warn(WHY_IT_ENDED["undecided"].format(len(self.mistakes)), ConvergenceWarning, stacklevel=3)
+    def resume(self) -> None:
+        """Make passes until there is a reason to stop."""
+        train(self, self.learner.reasons(self.run), self.history, after_pass=self._report)
+        if self.learner.max_iter is None:
+            rule = self.run.rule
+            why = why_not_converged(self.history, rule=rule.name, ends_on_separable=rule.entry.ends)
+            if why is not None:
+                warnings.warn(why, NotConvergedWarning, stacklevel=4)
+
+    def make_pass(self, number: int) -> tuple[int, float]:
+        """Make a pass over every shard from the same weights, and mix what comes out."""
+        self.run.begin_pass(number, self.learner.average_from)
+        loss = self._mix(self._passed(number))
+        return sum(self.mistakes[-1]), loss
+
+    def _report(self, history: History) -> None:
+        self.told.after_pass(*history.news())
+        self.after_pass(self)
+
+    def held_out_accuracy(self) -> float | None:
+        """Return the accuracy on the held-out shards, if there are any."""
+        if not self.held_out:
+            return None
+        right, n = self.engine.reduce(self.work(Judge, self.used()), self.held_out).values
+        return float(right / max(1.0, n))
+
+    def sweep_is_clean(self) -> bool:
+        """Tell whether no example is a mistake under the mixed weights; an order that visits all has shown it."""
+        if self.learner.order != "random":
+            return True
+        mistaken: Floats = self.engine.reduce(self.work(Clean, self.w, C=self.run.rule.C), self.shown).values
+        return not mistaken[0]
+
+    def snapshot(self, passes: int) -> Snapshot:
+        """Return a copy of the weights and of the clock."""
+        return self.settle().snapshot(passes)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to an earlier pass."""
+        self.settle().restore(snapshot)
+        self.adopt(self.run)
+
+    def finish(self) -> None:
+        """Do nothing more."""
+
+    def state(self) -> tuple[Array, ...]:
+        """Return a digest of the weights: with the perceptron rule they determine all that follows."""
+        return self.digests.add(self.w)
+
+    def past_states(self) -> Iterable[tuple[Array, ...]]:
+        """Return the digests that a checkpoint stored."""
+        return self.digests.states()
+
+    def cycle_start(self, period: int) -> int:
+        """Return the first pass whose starting weights come back."""
+        return self.digests.first_repeated(period)
+
+    def verdict(self, seconds: float) -> str:
+        """Return "undecided": nobody has all examples."""
+        return "undecided"
+
+    def is_finite(self) -> bool:
+        """Tell whether the weights are finite."""
+        return bool(np.isfinite(self.w.max()) and np.isfinite(self.w.min()))
 
     def _passed(self, number: int) -> Mixed:
         ledger = self.run.ledger
@@ -176,8 +221,8 @@ class Mixture:
         found: Mixed = self.engine.reduce(work, self.shown, lambda done: self.told.working(doing, done, len(self.shown)))
         return found
 
-    def _mix(self, mixed: Mixed) -> None:
-        """Take over what the shards have learned."""
+    def _mix(self, mixed: Mixed) -> float:
+        """Take over what the shards have learned; return the mean loss."""
         part, (_, mistakes, errors, losses, steps) = mixed.part, mixed.counts.T
         run, rows = self.run, mixed.part.rows()
         if self.counting:
@@ -186,7 +231,7 @@ class Mixture:
         run.ledger.steps += int(steps.sum())
         run.ledger.absent += int(mistakes.sum())
         loss = losses.sum() - (run.tally[1] if self.lone else 0.0)
-        self.losses.append(loss / max(1.0, steps.sum()))
+        mean_loss = float(loss / max(1.0, steps.sum()))
         tally = np.array([errors.sum(), losses.sum()])
         run.tally = tally if self.lone else run.tally + tally
         by_shard = dict(zip(mixed.counts[:, 0].astype(int).tolist(), mistakes.astype(int).tolist(), strict=True))
@@ -200,8 +245,7 @@ class Mixture:
             self._add(part, rows, self.holders[rows])
         elif worth := mistakes.sum() if self.mix == "mistakes" else len(self.shown):
             self._add(part, rows, float(worth))
-        if not np.isfinite(self.w[rows]).all():
-            raise ValueError("the weights outgrew float64: scale the features down")
+        return mean_loss
 
     def _add(self, part: Part, rows: Any, worth: float | Floats) -> None:
         w, gone = self.w[rows], part.values[0] / worth
@@ -217,53 +261,21 @@ class Mixture:
         """Return work that looks at examples under some weights."""
         return kind(*self._task(), weights=self._part(weights), **more)
 
-    def _mistaken(self) -> float:
-        found: Floats = self.engine.reduce(self.work(Clean, self.w, C=self.run.rule.C), self.shown).values
-        return float(found[0])
-
-    def _judged(self) -> bool:
-        """Score the held-out shards; return whether to stop."""
-        right, n = self.engine.reduce(self.work(Judge, self.used()), self.held_out).values
-        self.scores.append(right / max(1.0, n))
-        if not self.learner.early_stopping:
-            return False
-        if self.best is None or self.scores[-1] > self.scores[self.best.passes - 1]:
-            run = self.settle()
-            state = run.last.weights(), run.late.weights(), run.last.spreads()
-            self.best = Snapshot(len(self.scores), run.ledger.steps, run.ledger.total, None, *state)
-        return bool(len(self.scores) - self.best.passes >= self.learner.n_iter_no_change)
-
-    def _stalled(self) -> bool:
-        """Tell whether the mean loss has not fallen by `tol` for `n_iter_no_change` passes."""
-        tol = getattr(self.learner, "tol", None)
-        if tol is None:
-            return False
-        least, stalled = np.inf, 0
-        for loss in self.losses:
-            stalled = stalled + 1 if loss > least - tol else 0
-            least = min(least, loss)
-        return bool(stalled >= self.learner.n_iter_no_change)
-
     # The end.
 
     def publish(self) -> None:
         """Let the learner be fitted."""
         run, learner = self.settle(), self.learner
-        if self.best is not None and self.best.passes < len(self.scores):
-            run.restore(self.best)
-            self.adopt(run)
         run.rows_seen = sum(self.known[number].n for number in self.train)
         learner.n_features_in_ = self.d
         learner.__dict__.pop("feature_names_in_", None)
         names = self.known[self.shown[0]].names
         if names is not None:
             learner.feature_names_in_ = np.array(names, dtype=object)
-        learner._publish(run, [sum(row) for row in self.mistakes])
-        learner.converged_ = self.converged and run.ledger.cut is None
-        learner.cycle_ = None
-        learner.progressive_errors_ = self.errors
-        learner._tell(
-            validation_scores_=list(self.scores) if self.held_out else None,
+        learner.publish(
+            *(run, [sum(row) for row in self.mistakes], self.history),
+            progressive_errors_=self.errors,
+            validation_scores_=list(self.history.scores) if self.held_out else None,
             slope_=self._slope() if learner.calibrate is not None else None,
             C_=run.rule.C if learner.C == "auto" else None,
             C_scores_=self.C_scores,
@@ -288,7 +300,7 @@ def class_factors(learner: Any, classes: Array, known: list[Known]) -> Floats:
     if learner.class_weight is None:
         return NO_WEIGHT
     if learner.class_weight != "balanced":
-        factors: Floats = learner._weight(None, classes, classes)
+        factors: Floats = learner.example_weight(None, classes, classes)
         return factors
     counts = np.zeros(len(classes))
     place = {label: k for k, label in enumerate(classes.tolist())}

@@ -28,8 +28,8 @@ from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
 from separatrix.engine.inputs import name_text_column
 from separatrix.engine.labels import labels_of
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.engine.run import Problem
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.files.blocks import Labels
 from separatrix.files.ingest import gather

@@ -19,9 +19,10 @@ from separatrix.data.errors import NoExampleError
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.orders import visits
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.rules import RULES
-from separatrix.engine.run import Problem, Run
+from separatrix.engine.run import Run
 from separatrix.engine.weights import Weights
 from separatrix.files.ingest import roles_for
 from separatrix.kernels.codes import NOBODY
@@ -194,7 +195,7 @@ class Pass(Task):
 
     def _run(self, rows: Rows, before: list[Floats]) -> Run:
         """Return a run that starts from the weights given."""
-        run: Run = self.learner._new_run(self.classes, rows.d, self.C)
+        run: Run = self.learner.new_run(self.classes, rows.d, self.C)
         run.ledger.limit = 0
         run.last.sparse = rows.sparse
         run.last.load(apart(before[0]))
@@ -260,7 +261,7 @@ class Judge(Task):
     def __call__(self, shard: Shard) -> Total:
         """Return how many are right, and how many there are."""
         problem, scores = self.scored(shard)
-        right = np.count_nonzero(self.learner._decide(scores, len(self.classes)) == problem.codes)
+        right = np.count_nonzero(self.learner.decide(scores, len(self.classes)) == problem.codes)
         return Total(np.array([right, problem.rows.n], np.float64))
 
     def scored(self, shard: Shard) -> tuple[Problem, Floats]:
@@ -315,7 +316,7 @@ class Clean(Task):
         problem, examples = self.problem(shard)
         if not problem.rows.n:
             return Total(np.zeros(1))
-        run: Run = self.learner._new_run(self.classes, problem.rows.d, self.C)
+        run: Run = self.learner.new_run(self.classes, problem.rows.d, self.C)
         run.last.load(apart(self.weights.at(self.features(examples))[0]))
         return Total(np.array([run.training_mistakes(problem, run.last)]))
 
@@ -330,5 +331,5 @@ class Choose(Task):
         """Return the choice."""
         problem, _ = self.problem(shard)
         self.learner.n_features_in_ = problem.rows.d
-        choice: Choice = self.learner._choose(self.classes, problem, None, None, self.seed)
+        choice: Choice = self.learner.choose_c(self.classes, problem, None, None, self.seed)
         return Several([choice])

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
-from separatrix.engine.labels import Codes, encode, labels_of, plain, with_newcomer
+from separatrix.engine.labels import Codes, encode, plain, with_newcomer
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
@@ -68,28 +67,6 @@ def schema_kept(estimator: Any) -> Iterator[None]:
             estimator.__dict__.pop(name, None)
         estimator.__dict__.update(before)
         raise
-
-
-def read_rows(estimator: Any, X: Any, reset: bool = False) -> Rows:
-    """Return X as the kernels read it, its width and names checked against those of the fit."""
-    try:
-        read = validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        if read.dtype == object:  # as a table of categories arrives
-            read = read.astype(np.float64)
-    except ValueError:
-        name_text_column(X)
-        raise
-    return Rows(read)
-
-
-def read_examples(estimator: Any, X: Any, y: Any) -> tuple[Rows, Array, Array, Codes]:
-    """Return what a fit begins with: X as rows, the labels, the sorted classes, and the code of each label."""
-    labels = labels_of(X, y, type(estimator).__name__)
-    rows = read_rows(estimator, X, reset=True)
-    classes, codes = encode(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
-    return rows, labels, classes, codes
 
 
 def names_of(estimator: Any) -> list[str] | None:

@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from separatrix.engine.rows import Array
 
@@ -17,8 +14,12 @@ _SAMPLE = 1000
 
 def plain(y: Any) -> Array:
     """Return labels as a flat array of a type that sorts and compares (not NumPy's strings of variable width)."""
-    flat: Array = column_or_1d(np.asarray(y), warn=True)
-    return np.array(flat.tolist()) if flat.dtype.kind == "T" else flat
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.reshape(-1)
+    if labels.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {labels.shape} instead")
+    return np.array(labels.tolist()) if labels.dtype.kind == "T" else labels
 
 
 def labels_of(X: Any, y: Any, who: str) -> Array:
@@ -26,12 +27,25 @@ def labels_of(X: Any, y: Any, who: str) -> Array:
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None")
     labels = plain(y)
-    check_consistent_length(X, labels)
-    check_kinds(labels)
-    if labels.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at
-        assert_all_finite(labels, input_name="y")
-        check_classification_targets(labels)
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if len(labels) != n:
+        raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(labels)}]")
+    check_labels(labels)
     return labels
+
+
+def check_labels(labels: Array) -> None:
+    """Raise for labels that are not discrete: NaN, fractions, or objects that are no strings."""
+    check_kinds(labels)
+    if labels.dtype.kind in "biuU":
+        return
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        if np.any(labels != np.floor(labels)):
+            raise ValueError("Unknown label type: continuous. A classifier expects discrete classes, such as 0 and 1.")
+    elif labels.dtype != object or not all(isinstance(label, str) for label in labels):
+        raise ValueError("Unknown label type: unknown. Labels must be strings, whole numbers or booleans.")
 
 
 def check_kinds(y: Array) -> None:

@@ -97,6 +97,7 @@ def _is_instance(type_: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, type_)
 
 
+function = Constraint(("a callable", callable))
 none = Constraint(("None", lambda value: value is None))
 boolean = Constraint(("a bool", lambda value: isinstance(value, bool | np.bool_)))
 verbosity = whole(0) | boolean
@@ -156,7 +157,7 @@ class Parameterized:
         for key, value in parameters.items():
             name, _, nested = key.partition("__")
             if name not in names:
-                raise ParameterError(f"{name!r} is not a parameter of {self._public_name()}; its parameters are {names}")
+                raise ParameterError(f"{name!r} is not a parameter of {self.public_name()}; its parameters are {names}")
             if nested:
                 getattr(self, name).set_params(**{nested: value})
             else:
@@ -165,7 +166,8 @@ class Parameterized:
 
     def check_parameters(self) -> None:
         """Raise a `ParameterError` for the first parameter of a wrong type or value."""
-        check_parameters(self.get_params(deep=False), self.constraints, self._public_name())
+        check_parameters(self.get_params(deep=False), self.constraints, self.public_name())
 
-    def _public_name(self) -> str:
+    def public_name(self) -> str:
+        """Return the name of the public class, for messages and model files."""
         return self.saved_as or type(self).__name__

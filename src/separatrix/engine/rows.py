@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_array
 
 from separatrix.kernels.learning import rows as kernels
 
@@ -162,11 +161,51 @@ class Rows:
         return out.reshape(n, K)
 
 
+class BareRows(Rows):
+    """CSR rows straight from their arrays: for whoever presents a few rows thousands of times a second."""
+
+    def __init__(self, d: int, data: Array, indices: Array, indptr: Array) -> None:
+        self.n, self.d, self.sparse = len(indptr) - 1, d, True
+        self.parts = (frozen(data), frozen(indices), frozen(indptr))
+
+    @property
+    def source(self) -> Any:
+        """The rows as a matrix, made when asked for."""
+        assert self.parts is not None
+        return sp.csr_matrix(self.parts, shape=(self.n, self.d))
+
+    @source.setter
+    def source(self, X: Any) -> None:
+        self.parts = (frozen(X.data), frozen(X.indices.astype(np.int64)), frozen(X.indptr.astype(np.int64)))
+
+    def __reduce__(self) -> Any:
+        return Rows, (self.source,)
+
+
+def as_matrix(X: Any) -> Any:
+    """Return X, whatever holds it, as a two-dimensional array of numbers or a CSR matrix; raise for anything else."""
+    if sp.issparse(X):
+        matrix = X if X.format == "csr" else X.tocsr()
+    else:
+        matrix = np.asarray(X)
+    if matrix.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead: X needs a row for each example")
+    if matrix.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    return matrix if matrix.dtype.kind in "biuf" else matrix.astype(np.float64)
+
+
 def as_rows(X: Any) -> Rows:
-    """Return rows of whatever holds them: arrays, sparse matrices, data frames."""
-    rows = Rows(check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=0))
+    """Return the rows of whatever holds them: arrays, sparse matrices, data frames; raise for NaN and infinity."""
+    rows = Rows(as_matrix(X))
     rows.survey()
     return rows
+
+
+def dense_product(left: Any, right: Any) -> Array:
+    """Return the product of two matrices, each dense or sparse, as a dense C-ordered array."""
+    product = left @ right
+    return np.ascontiguousarray(product.toarray() if sp.issparse(product) else product)
 
 
 class Store:

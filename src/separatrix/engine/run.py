@@ -1,67 +1,25 @@
-"""Training: passes over the examples until a clean one, writing the ledger (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
+"""A run: the weights while they are trained, the clock, the ledger, and the passes over examples in memory.
+
+L1 5, L2 4 and 9, L3 5, L4 2–8 of the lectures.
+"""
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.engine.labels import Codes, with_newcomer
+from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
 from separatrix.engine.orders import Visits, visits
-from separatrix.engine.rows import BLOCK_ROWS, NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen, writable
+from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
+from separatrix.engine.rows import NO_ORDER, Array, Ints, Rows, writable
 from separatrix.engine.rules import RULES, Rule, tie_code
 from separatrix.engine.weights import Flat, Weights, averaged
 from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
-
-PASS_CAP = 10_000
-"""With `max_iter=None`, the passes after which training gives up on data that nothing could be proven about."""
-SEPARABLE_PASS_CAP = 200_000
-"""The same on data that are proven separable: a clean pass must come, but it may take longer than anybody can wait."""
-FIRST_PROOF = 32
-FIRST_PROOF_OF_CYCLIC = 1024
-"""With `max_iter=None`, a proof is looked for after so many passes, and again as they double; a cycle may come first."""
-
-
-WHY_IT_ENDED = {
-    "inseparable": "the data are proven inseparable: no pass would ever be without a mistake, so training ended after {:,}. "
-    "certify(X, y) shows the examples that make it impossible.",
-    "touching": "the data are proven separable only by touching, with a margin of 0: nothing bounds the mistakes, so "
-    "training ended after {:,} passes. certify(X, y) shows why.",
-    "separable": "the data are proven separable, but {:,} passes were not enough: the margin is so small that the theorem "
-    "allows more mistakes than can be waited for. Scale the features, or use MaxMarginClassifier(C=None).",
-    "approached": "the data are proven separable, but {:,} passes were not enough: rule={!r} need not bring "
-    "every lead to 1 in finitely many corrections. Set max_iter, or use MaxMarginClassifier(C=None).",
-    "cycle": "the weights at the start of pass {1:,} come back, with a period of {2:,}: no pass would ever be without a "
-    "mistake, so training ended after {0:,}.",
-    "undecided": "{:,} passes did not separate the data, and nothing could be proven about them in that time. Either no "
-    "linear boundary does, or the margin is so small that the perceptron needs longer. Set max_iter to go on.",
-}
-
-
-class Cycle(NamedTuple):
-    """The weights at the start of pass `start` come back every `period` passes, for ever."""
-
-    start: int
-    period: int
-
-
-class Problem(NamedTuple):
-    """What is presented: rows, the code of each label, and the weight of each example (none: all 1)."""
-
-    rows: Rows
-    codes: Codes
-    weight: Floats = NO_WEIGHT
-
-    def taken(self, which: Ints) -> Problem:
-        """Return some of the examples as a copy that the kernels can read."""
-        weight = frozen(self.weight[which]) if self.weight.size else NO_WEIGHT
-        return Problem(self.rows.take(which), frozen(self.codes[which]), weight)
 
 
 class Snapshot(NamedTuple):
@@ -74,15 +32,6 @@ class Snapshot(NamedTuple):
     last: Weights
     late: Weights
     spread: list[Array]
-
-
-NO_FLAGS = np.empty(0, np.uint8)
-"""For whom the number of examples misjudged is enough."""
-
-
-def columns(size: int) -> tuple[Array, ...]:
-    """Return room for so many mistakes, as the kernel writes them."""
-    return tuple(np.empty(size, dtype) for dtype in ("i8", "i8", "i4", "i4", "i4", "f8", "f8", "f8"))
 
 
 class Run:
@@ -125,7 +74,7 @@ class Run:
         self.order, self.seed = "cyclic", 0
         self.left_out: Ints = NO_ORDER
         self.used: Weights | None = None
-        self._out: tuple[Array, ...] = ()
+        self._presenter: Presenter | None = None
 
     @property
     def classes(self) -> Array:
@@ -183,6 +132,16 @@ class Run:
             self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
         return self.used
 
+    def snapshot(self, passes: int) -> Snapshot:
+        """Return how things are after so many passes."""
+        ledger = self.ledger
+        state = self.last.weights(), self.late.weights(), self.last.spreads()
+        return Snapshot(passes, ledger.steps, ledger.total, ledger.kept, *state)
+
+    def is_finite(self) -> bool:
+        """Tell whether weights and averages are finite."""
+        return all(not W.size or bool(np.isfinite(W.max()) and np.isfinite(W.min())) for W in (self.last.W, self.late.W))
+
     def restore(self, then: Snapshot) -> None:
         """Go back to how things were after an earlier pass."""
         self.steps_dropped = self.ledger.steps - then.steps
@@ -194,50 +153,64 @@ class Run:
             self.last.load_spread(then.spread)
         self.used = None
 
+    def begin_pass(self, number: int, average_from: int) -> None:
+        """Begin pass `number`, from 0; the average begins with pass `average_from`, from 1."""
+        if number + 1 == average_from:
+            self.average_from_here()
+        self.ledger.begin_pass()
+
     def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
         """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
-        if problem.rows.d != self.last.d:
-            raise ValueError(f"the weights are for {self.last.d} features, but X has {problem.rows.d}: fit again")
-        before, self.used = self.ledger.total, None
-        self.last.lay(problem.rows.sparse)
-        self.late.lay(problem.rows.sparse)
-        for block in blocks:
-            if problem.rows.parts is None:
-                order, begin, end, _ = block
-                which = order[begin:end] if order.size else np.arange(begin, end)
-                self._present(problem.taken(which), Visits(NO_ORDER, 0, end - begin), which + offset)
+        ledger = self.ledger
+
+        def record(mistakes: Mistakes, copied: Ints | None) -> None:
+            step, example, _, up, down, correction, score, shrink = mistakes
+            example = example + offset if copied is None else copied[example] + offset
+            ledger.append(step, example, up, down, correction, score, shrink)
+
+        before = ledger.total
+        with self.presenting(problem.rows) as presenter:
+            for block in blocks:
+                if presenter is None:
+                    ledger.steps += _count_presented(problem, block)
+                else:
+                    presenter.present_anywhere(problem, block, record)
+        return ledger.total - before
+
+    def present_to(self, problem: Problem, begin: int, end: int, sink: Sink, flags: Array, rows_at_once: int) -> None:
+        """Present rows begin…end in order, handing the mistakes to `sink` and not to the ledger."""
+        with self.presenting(problem.rows) as presenter:
+            block = Visits(NO_ORDER, begin, end)
+            if presenter is None:
+                self.ledger.steps += _count_presented(problem, block)
             else:
-                self._present(problem, block, offset)
-        self.last.check_spread()
-        return self.ledger.total - before
+                presenter.present(problem, block, sink, flags=flags, rows_at_once=rows_at_once)
 
-    def _present(self, problem: Problem, block: Visits, names: Ints | int) -> None:
-        """Present one block; `names` are the examples' numbers in the ledger, or what to add to the row's."""
-        ledger, rows = self.ledger, problem.rows
-        order, begin, end, soon = block
-        if len(self.classes) < 2:
-            ledger.steps += int(np.count_nonzero(problem.weight[begin:end])) if problem.weight.size else end - begin
+    @contextmanager
+    def presenting(self, rows: Rows) -> Iterator[Presenter | None]:
+        """Yield the presenter of this run, whose clock is the ledger's; None while there is a single class."""
+        if rows.d != self.last.d:
+            raise ValueError(f"the weights are for {self.last.d} features, but X has {rows.d}: fit again")
+        ledger, self.used = self.ledger, None
+        self.last.lay(rows.sparse)
+        self.late.lay(rows.sparse)
+        if len(self.classes) < 2:  # nothing can be a mistake
+            yield None
             return
-        K = self.last.K
-        each = 1 if self.joint else K
-        for first in range(begin, end, max(1, BLOCK_ROWS // each)):
-            stop = min(first + max(1, BLOCK_ROWS // each), end)
-            out = self._columns((stop - first) * each)
-            m, steps = passes.present(
-                *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, None if K == 1 else np.empty(K)),
-                *((self.bias, self.joint, ledger.tie, self.rule.code, self.rule.margin), np.array([self.rule.C])),
-                *(ledger.steps, ledger.average_after, out, self.tally, NO_FLAGS),
+        presenter = self._presenter
+        if presenter is None:
+            presenter = self._presenter = Presenter(
+                *(self.last, self.late, self.rule, self.bias, self.joint, ledger.tie, np.array([self.rule.C])),
+                *(ledger.steps, ledger.average_after, self.tally),
             )
-            ledger.steps = int(steps)
-            if m:
-                step, example, _, *rest = (column[: int(m)] for column in out)
-                ledger.append(step, example + names if isinstance(names, int) else names[example], *rest)
-
-    def _columns(self, size: int) -> tuple[Array, ...]:
-        if not self._out or len(self._out[0]) < size:
-            self._out = columns(size)
-        return self._out
+        presenter.last, presenter.late, presenter.tally = self.last, self.late, self.tally
+        presenter.joint, presenter.tie = self.joint, ledger.tie
+        presenter.steps, presenter.average_after = ledger.steps, ledger.average_after
+        try:
+            yield presenter
+        finally:
+            ledger.steps = presenter.steps
+        self.last.check_spread()
 
     def training_mistakes(self, problem: Problem, flat: Flat, *, decided: bool = False) -> float:
         """Return the weight of the examples that are mistakes to the rule under some weights, correcting nothing.
@@ -259,43 +232,17 @@ class Run:
         return total
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_out": ()}
+        return self.__dict__ | {"_presenter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, tally=writable(state["tally"]))
 
 
-class CycleFinder:
-    """Brent's algorithm on the weights at the start of each pass: equal weights mean the run repeats for ever."""
-
-    def __init__(self) -> None:
-        self._saved: tuple[Floats, Floats] | None = None
-        self._power = self._lag = 1
-
-    def period(self, flat: Flat) -> int | None:
-        """Look at the weights as a pass starts; return the period once they have come back."""
-        if self._saved is not None:
-            if np.array_equal(flat.W, self._saved[0]) and np.array_equal(flat.b, self._saved[1]):
-                return self._lag
-            if self._lag < self._power:
-                self._lag += 1
-                return None
-            self._power, self._lag = 2 * self._power, 1
-        self._saved = flat.W.copy(), flat.b.copy()
-        return None
-
-
-def cycle_start(ledger: Ledger, rows: Rows, period: int) -> int:
-    """Return the first pass whose starting weights come back, by replaying the ledger at two places, `period` apart."""
-    at = [mistakes for _, mistakes in ledger.pass_starts] + [len(ledger)]
-    tail, head = (ledger.state(rows.sparse, ledger.start) for _ in range(2))
-    ledger.replay_into(head, rows, ledger.example, slice(0, at[period]))
-    first = 0
-    while tail != head:
-        ledger.replay_into(tail, rows, ledger.example, slice(at[first], at[first + 1]))
-        ledger.replay_into(head, rows, ledger.example, slice(at[first + period], at[first + period + 1]))
-        first += 1
-    return first + 1
+def _count_presented(problem: Problem, block: Visits) -> int:
+    if not problem.weight.size:
+        return block.end - block.begin
+    which = block.order[block.begin : block.end] if block.order.size else slice(block.begin, block.end)
+    return int(np.count_nonzero(problem.weight[which]))
 
 
 class Watcher(Protocol):
@@ -308,94 +255,79 @@ class Watcher(Protocol):
         """See the run at its end, unless it went back to an earlier pass."""
 
 
-class Outcome(NamedTuple):
-    """How training ended."""
+class MemoryPasses:
+    """The passes of a run over examples in memory."""
 
-    mistakes_per_pass: list[int]
-    converged: bool
-    cycle: Cycle | None
-    validation_scores: list[float]
+    def __init__(
+        self,
+        run: Run,
+        problem: Problem,
+        *,
+        average_from: int = 1,
+        accuracy: Callable[[], float] | None = None,
+        prove: Callable[[float], str] = lambda seconds: "undecided",
+        watcher: Watcher | None = None,
+    ) -> None:
+        self.run, self.problem, self.average_from = run, problem, average_from
+        self._accuracy, self._prove, self._watcher = accuracy, prove, watcher
+        run.last.lay(problem.rows.sparse)
 
+    def make_pass(self, number: int) -> tuple[int, float]:
+        """Present all examples once, in the order of this pass."""
+        run, problem = self.run, self.problem
+        run.begin_pass(number, self.average_from)
+        steps, loss = run.ledger.steps, run.tally[1]
+        mistakes = run.present(problem, visits(run.order, problem.rows, run.seed, number))
+        if self._watcher is not None:
+            self._watcher.after_pass(run, problem)
+        return mistakes, float((run.tally[1] - loss) / max(1, run.ledger.steps - steps))
 
-def train(
-    run: Run,
-    problem: Problem,
-    *,
-    order: str,
-    seed: int,
-    max_iter: int | None,
-    average_from: int,
-    early_stopping: bool,
-    patience: int,
-    tol: float | None,
-    held_out_score: Callable[[], float] | None,
-    watcher: Watcher | None,
-    verdict: Callable[[float], str],
-    progress: Callable[[int, float | None], None],
-) -> Outcome:
-    """Make passes until one is clean, a cycle is found, or `max_iter`.
+    def sweep_is_clean(self) -> bool:
+        """Tell whether no example is a mistake under the last weights; an order that visits all has shown it."""
+        return self.run.order != "random" or not self.run.training_mistakes(self.problem, self.run.last)
 
-    With `early_stopping`, also until the held-out accuracy has not risen for `patience` passes; else, with `tol`, until the
-    mean loss of a pass has not fallen by `tol` below its best for so many.
-    With `max_iter=None`, `verdict(seconds)` is asked as the passes double: on separable data a clean pass must come, so it
-    is waited for longer; on other data nothing is waited for.
-    """
-    ledger, rows = run.ledger, problem.rows
-    per_pass: list[int] = []
-    scores: list[float] = []
-    finder, cycle, converged = CycleFinder(), None, False
-    best: Snapshot | None = None
-    least, stalled = np.inf, 0
-    limit = PASS_CAP if max_iter is None else max_iter
-    next_proof = FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF
-    proven, began = "undecided", time.monotonic()
-    while len(per_pass) < limit and not converged:
-        number = len(per_pass)
-        if order == "cyclic" and not run.rule.spread and cycle is None and (period := finder.period(run.last)):
-            cycle = Cycle(cycle_start(ledger, rows, period), period)
-        if cycle is not None and max_iter is None:
-            break
-        if max_iter is None and number == next_proof and proven == "undecided":
-            proven, next_proof = verdict(max(1.0, time.monotonic() - began)), 2 * next_proof
-            if proven == "separable":
-                limit = SEPARABLE_PASS_CAP if run.rule.entry.ends else PASS_CAP
-            elif proven != "undecided":
-                break
-        if number + 1 == average_from:
-            run.average_from_here()
-        ledger.begin_pass()
-        steps, loss = ledger.steps, run.tally[1]
-        per_pass.append(run.present(problem, visits(order, rows, seed, number)))
-        converged = not per_pass[-1] and (order != "random" or not run.training_mistakes(problem, run.last))
-        if watcher is not None:
-            watcher.after_pass(run, problem)
-        if held_out_score is not None:
-            scores.append(held_out_score())
-            if early_stopping:
-                if best is None or scores[-1] > scores[best.passes - 1]:
-                    state = run.last.weights(), run.late.weights(), run.last.spreads()
-                    best = Snapshot(len(scores), ledger.steps, len(ledger), ledger.kept, *state)
-                elif len(scores) - best.passes >= patience:
-                    progress(per_pass[-1], scores[-1])
-                    break
-        progress(per_pass[-1], scores[-1] if scores else None)
-        if tol is not None and not early_stopping:
-            loss = (run.tally[1] - loss) / max(1, ledger.steps - steps)
-            stalled = stalled + 1 if loss > least - tol else 0
-            least = min(least, loss)
-            if stalled >= patience:
-                break
-    if best is not None and best.passes < len(scores):
-        run.restore(best)
-    elif watcher is not None and not early_stopping:
-        watcher.after_training(run, problem)
-    if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
-        raise ValueError("the weights outgrew float64: scale the features or the sample weights down")
-    if max_iter is None and not converged:
-        ended = "cycle" if cycle is not None else proven
-        if ended == "separable" and not run.rule.entry.ends:
-            ended = "approached"
-        if ended in ("cycle", "inseparable", "touching") or len(per_pass) == limit:
-            told = WHY_IT_ENDED[ended].format(len(per_pass), *(cycle or (run.rule.name,)))
-            warnings.warn(told, ConvergenceWarning, stacklevel=4)
-    return Outcome(per_pass, converged, cycle, scores)
+    def held_out_accuracy(self) -> float | None:
+        """Return the accuracy on the held-out examples, if there are any."""
+        return None if self._accuracy is None else self._accuracy()
+
+    def snapshot(self, passes: int) -> Snapshot:
+        """Return a copy of the weights and of the clock."""
+        return self.run.snapshot(passes)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to an earlier pass."""
+        self.run.restore(snapshot)
+
+    def finish(self) -> None:
+        """Show the run to its watcher."""
+        if self._watcher is not None:
+            self._watcher.after_training(self.run, self.problem)
+
+    def state(self) -> tuple[Array, ...]:
+        """Return the weights; with the perceptron rule they determine all that follows."""
+        return self.run.last.W, self.run.last.b
+
+    def past_states(self) -> Iterable[tuple[Array, ...]]:
+        """Return nothing: a training in memory is not resumed."""
+        return ()
+
+    def cycle_start(self, period: int) -> int:
+        """Return the first pass whose starting weights come back, by replaying the ledger at two places."""
+        ledger, rows = self.run.ledger, self.problem.rows
+        at = [mistakes for _, mistakes in ledger.pass_starts] + [len(ledger)]
+        tail, head = (ledger.state(rows.sparse, ledger.start) for _ in range(2))
+        ledger.replay_into(head, rows, ledger.example, slice(0, at[period]))
+        first = 0
+        while tail != head:
+            ledger.replay_into(tail, rows, ledger.example, slice(at[first], at[first + 1]))
+            ledger.replay_into(head, rows, ledger.example, slice(at[first + period], at[first + period + 1]))
+            first += 1
+        return first + 1
+
+    def verdict(self, seconds: float) -> str:
+        """Return what can be proven about the presented examples."""
+        return self._prove(seconds)
+
+    def is_finite(self) -> bool:
+        """Tell whether weights and averages are finite."""
+        return self.run.is_finite()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.extmath import safe_sparse_dot
 
 from separatrix.engine.ledger import Ledger
-from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
-from separatrix.engine.run import Problem, Run
+from separatrix.engine.presenting import Problem
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, dense_product, frozen
+from separatrix.engine.run import Run
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.kernels.learning import replays
 
@@ -67,9 +67,7 @@ class Ballot:
         for begin in range(0, self.voters.n, at_once):
             part = slice(begin, min(begin + at_once, self.voters.n))
             voters = _float64(self.voters.take(part))
-            products = [
-                np.ascontiguousarray(safe_sparse_dot(voters, known.T, dense_output=True)) + bias for known, bias in added
-            ]
+            products = [dense_product(voters, known.T) + bias for known, bias in added]
             replays.vote(products[0], products[-1], *columns, survived, self.scores[part], self.votes[part], self.joint)
 
 
@@ -85,7 +83,8 @@ class Pocket:
     at the end the last weights: trying every one would cost a pass for each mistake.
     """
 
-    def __init__(self, run: Run, problem: Problem) -> None:
+    def __init__(self, run: Run, problem: Problem, *, tries_last: bool = True) -> None:
+        self.tries_last = tries_last
         self._now = run.ledger.state(problem.rows.sparse, run.ledger.start)
         self.best = self._now.weights()
         self.fewest = run.training_mistakes(problem, self._now, decided=True)
@@ -121,5 +120,5 @@ class Pocket:
 
     def after_training(self, run: Run, problem: Problem) -> None:
         """Try the last weights too, however short they lasted."""
-        if self._tried != len(run.ledger):
+        if self.tries_last and self._tried != len(run.ledger):
             self._try(run, problem, np.asarray([len(run.ledger)]))

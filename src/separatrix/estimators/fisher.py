@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from separatrix.engine.inputs import declared_classes, example_weight, names_of, read_examples, read_rows, schema_kept
-from separatrix.engine.labels import encode, encode_as, labels_of, newcomers, with_newcomer
+from separatrix.engine.inputs import declared_classes, example_weight, names_of, schema_kept
+from separatrix.engine.labels import encode, encode_as, newcomers, with_newcomer
+from separatrix.engine.parameters import Constraint, choices, instance_of, none, number, whole
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.weights import Weights
-from separatrix.estimators.base import Classifier
-from separatrix.estimators.notebook import number, some
+from separatrix.estimators.base import Estimator
+from separatrix.estimators.notebook import number as shown_number
+from separatrix.estimators.notebook import some
+from separatrix.learners.classifier import PlainClassifier
 from separatrix.solvers.class_moments import Moments, merge
 from separatrix.solvers.fisher_directions import Directions, maximise
 
@@ -143,7 +144,7 @@ def _of_the_discriminant(name: str, doc: str) -> Any:
     return property(get, doc=doc)
 
 
-class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classifier):  # type: ignore[misc]
+class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, PlainClassifier):  # type: ignore[misc]
     """Fisher's linear discriminant: a classifier, and a projection to one dimension less than there are classes.
 
     With μ and Σ the mean and the covariance of a class (Σ the expectation, divided by n), it maximises
@@ -195,12 +196,12 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     (array([0, 1]), array([[19.]]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"}), None],
-        "threshold": [StrOptions({"midpoint", "equal_error", "priors"})],
-        "priors": ["array-like", None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "shrinkage": number(0, 1, closed="both") | choices("auto") | none,
+        "threshold": choices("midpoint", "equal_error", "priors"),
+        "priors": instance_of(list, tuple, np.ndarray) | none,
+        "n_components": whole(1) | none,
+        "max_bytes": whole(1),
     }
 
     def __init__(
@@ -239,9 +240,9 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         y : labels
         sample_weight : how often each example counts
         """
-        self._validate_params()
+        self.check_parameters()
         with schema_kept(self):
-            rows, y, classes, codes = read_examples(self, X, y)
+            rows, y, classes, codes = self._read_examples(X, y)
             self._check_size(rows.d, len(classes))
             weight = example_weight(sample_weight, rows.n)
             moments = [Moments(rows.d) for _ in classes]
@@ -258,15 +259,15 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on from the moments known so far; the directions are found when they are next asked for.
+        """Continue from the moments known so far; the directions are found when they are next asked for.
 
         In whatever pieces the examples come, the result is that of `fit` on all of them but for rounding. A class that
         `classes` did not declare is added with its first example.
         """
-        self._validate_params()
+        self.check_parameters()
         first = not hasattr(self, "_discriminant")
-        y = labels_of(X, y, type(self).__name__)
-        rows = read_rows(self, X, reset=first)
+        y = self._read_labels(X, y)
+        rows = self.read_rows(X, reset=first)
         declared = None if classes is None else declared_classes(classes)
         known = self._discriminant.classes if not first else encode(y)[0] if declared is None else declared
         moments = [Moments(rows.d) for _ in known] if first else list(self._discriminant.moments)
@@ -292,8 +293,8 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
                 f"max_bytes ({self.max_bytes / 1e9:,.1f} GB): choose or combine features first, or raise max_bytes"
             )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is anything to predict with."""
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
         return hasattr(self, "_discriminant")
 
     @property
@@ -302,16 +303,17 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
     def _facts(self) -> list[tuple[str, str]]:
         told = [
-            ("Fisher's quotient", some([number(float(quotient)) for quotient in self.quotients_])),
-            ("examples of each class", some([number(float(count)) for count in self.class_count_])),
+            ("Fisher's quotient", some([shown_number(float(quotient)) for quotient in self.quotients_])),
+            ("examples of each class", some([shown_number(float(count)) for count in self.class_count_])),
         ]
         return told + super()._facts()
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""
-        check_is_fitted(self)
+        self._check_fitted()
         unit = self._discriminant.unit
-        return self._linear_scores(read_rows(self, X), unit.T, np.zeros(unit.shape[1]))
+        return self._linear_scores(self.read_rows(X), unit.T, np.zeros(unit.shape[1]))
 
-    def _scores(self, rows: Rows) -> Floats:
+    def scores(self, rows: Rows) -> Floats:
+        """Return the scores of the rows, a column for each output."""
         return self._linear_scores(rows, *self._discriminant.weights)

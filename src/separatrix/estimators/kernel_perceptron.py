@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.engine.inputs import HeldOut, names_of, schema_kept
 from separatrix.engine.labels import Codes
-from separatrix.engine.orders import ORDERS
+from separatrix.engine.loop import train
+from separatrix.engine.parameters import Constraint, choices, function, none, number, whole
+from separatrix.engine.presenting import Problem
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array, Floats, Ints, Rows
-from separatrix.engine.rules import TIES, tie_code
-from separatrix.engine.run import Cycle, Outcome, Problem
-from separatrix.estimators.base import ErrorDrivenClassifier
-from separatrix.solvers.dual import DualRun, train
+from separatrix.engine.rules import tie_code
+from separatrix.engine.stopping import Cycle, History, reasons, why_not_converged
+from separatrix.estimators.base import ErrorDrivenEstimator
+from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.linear_base import LinearLearner
+from separatrix.solvers.dual import DualPasses, DualRun
 from separatrix.solvers.dual_ledger import NOT_KEPT, Dropped, DualLedger
 from separatrix.solvers.dual_votes import ON_THE_WAY, PREDICTIONS, Voters
 from separatrix.solvers.kernel_matrix import Kernel, variance
 from separatrix.solvers.projectron import ProjectedRun
 
+OUTGROWN = "the scores outgrew float64: scale the features or the weights down, or lower the degree"
 
-class KernelPerceptron(ErrorDrivenClassifier):
+
+class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
     """The perceptron in the space of a kernel: its weights are sums of mistakes, so it needs only k(x, z).
 
     Scores are kept up to date, so that an example visited again meets only the mistakes made since: the cost of training is
@@ -76,26 +81,15 @@ class KernelPerceptron(ErrorDrivenClassifier):
     (array([[ 1., -1.]]), array([ 1, -1, -1,  1]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions({"linear", "poly", "rbf", "precomputed"}), callable],
-        "degree": [Interval(Integral, 0, None, closed="left")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
-        "predict_with": [StrOptions(set(PREDICTIONS))],
-        "budget": [Interval(Integral, 1, None, closed="left"), None],
-        "cache_mb": [Interval(Real, 0, None, closed="left")],
-        "tie": [StrOptions(set(TIES))],
-        "multi_class": [StrOptions({"joint", "ovr"})],
-        "order": [StrOptions(set(ORDERS))],
-        "fit_intercept": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "record": ["boolean"],
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **LinearLearner.constraints,
+        "kernel": choices("linear", "poly", "rbf", "precomputed") | function,
+        "degree": whole(0),
+        "gamma": choices("scale", "auto") | number(0),
+        "coef0": number(closed="neither"),
+        "predict_with": choices(*PREDICTIONS),
+        "budget": whole(1) | none,
+        "cache_mb": number(0),
     }
 
     def __init__(
@@ -152,23 +146,21 @@ class KernelPerceptron(ErrorDrivenClassifier):
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
-        self._validate_params()
+        self.check_parameters()
         with schema_kept(self):
             y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
             run = self._new_run(problem, classes)
-            outcome = self._train(run, held_out)
-        self._publish(run, outcome.mistakes_per_pass)
+            history = self._train(run, held_out)
+        self._publish(run, history)
         self._voters = run.voters()
-        self.converged_: bool = outcome.converged and run.ledger.cut is None
-        self.cycle_: Cycle | None = outcome.cycle
         if held_out is not None:
-            self.validation_scores_ = outcome.validation_scores
+            self.validation_scores_ = history.scores
         elif hasattr(self, "validation_scores_"):
             del self.validation_scores_
         return self
 
     def _new_run(self, problem: Problem, classes: Array) -> DualRun | ProjectedRun:
-        rows, seed = problem.rows, self._seed()
+        rows, seed = problem.rows, self.seed()
         radius_squared = rows.survey(names=names_of(self))
         if self.kernel == "precomputed" and rows.n != rows.d:
             raise ValueError(f"a precomputed kernel of the training rows must be square, but X has shape {(rows.n, rows.d)}")
@@ -191,25 +183,31 @@ class KernelPerceptron(ErrorDrivenClassifier):
             return 1.0 / (rows.d * spread) if spread > 0.0 else 1.0
         return float(self.gamma)
 
-    def _train(self, run: DualRun | ProjectedRun, held_out: HeldOut | None) -> Outcome:
+    def _train(self, run: DualRun | ProjectedRun, held_out: HeldOut | None) -> History:
         accuracy = None
         if held_out is not None:
             accuracy = partial(self._accuracy, run, held_out.examples(), held_out.codes)
+        passes = DualPasses(run, self.order, accuracy)
+        ends = reasons(
+            order=self.order,
+            max_iter=self.max_iter,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            repeats=self.budget is None,
+        )
         with passes_bar(self.verbose, self.max_iter, type(self).__name__) as progress:
-            return train(
-                run,
-                order=self.order,
-                max_iter=self.max_iter,
-                patience=self.n_iter_no_change if self.early_stopping else None,
-                held_out_score=accuracy,
-                progress=progress,
-            )
+            history = train(passes, ends, after_pass=lambda history: progress(*history.news()), outgrown=OUTGROWN)
+        why = why_not_converged(history, rule="perceptron", kernel=True) if self.max_iter is None else None
+        if why is not None:
+            warnings.warn(why, ConvergenceWarning, stacklevel=3)
+        return history
 
     def _accuracy(self, run: DualRun | ProjectedRun, rows: Rows, codes: Codes) -> float:
         scores = run.voters().scores(rows, self.predict_with, run.seed)
-        return float(np.mean(self._decide(scores, len(run.ledger.classes)) == codes))
+        return float(np.mean(self.decide(scores, len(run.ledger.classes)) == codes))
 
-    def _publish(self, run: DualRun | ProjectedRun, per_pass: list[int]) -> None:
+    def _publish(self, run: DualRun | ProjectedRun, history: History) -> None:
+        per_pass = history.mistakes
         self._joint, self._draw = run.joint, run.seed
         self.classes_ = run.ledger.classes
         self.ledger_: DualLedger = run.ledger
@@ -218,9 +216,11 @@ class KernelPerceptron(ErrorDrivenClassifier):
         self.n_mistakes_ = sum(per_pass)
         self.n_iter_ = len(per_pass)
         self.n_seen_ = run.presented
+        self.converged_: bool = history.ended == "clean" and run.ledger.cut is None
+        self.cycle_: Cycle | None = history.cycle
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is anything to predict with."""
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
         return hasattr(self, "_voters")
 
     def after(self, step: int) -> Self:
@@ -228,7 +228,7 @@ class KernelPerceptron(ErrorDrivenClassifier):
 
         Under a budget it takes `record=True`.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if not 1 <= step <= self.ledger_.steps:
             raise ValueError(f"step must be between 1 and the {self.ledger_.steps} examples presented, got {step}")
         then = copy.copy(self)
@@ -281,8 +281,9 @@ class KernelPerceptron(ErrorDrivenClassifier):
             raise AttributeError(f"this {type(self).__name__} has no {name} before it is fitted")
         return self
 
-    def _scores(self, rows: Rows) -> Floats:
-        self._validate_params()
+    def scores(self, rows: Rows) -> Floats:
+        """Return the scores of the rows, a column for each output."""
+        self.check_parameters()
         rows.survey(names=names_of(self))
         scores = self._voters.scores(rows, self.predict_with, self._draw)
         if not np.isfinite(scores).all():

@@ -1,28 +1,83 @@
-"""The linear learners: one perceptron, the four ways of using what it went through, and the passive-aggressive relative.
-
-All present examples, correct on mistakes and write them into a ledger (L1 5, L2 4–5, L3 5, L4 2). They differ in the weights
-they predict with: the last, the average, the votes of all, or the best survivor (L2 9, L4 8, L1 3).
-"""
+"""The linear learners as scikit-learn estimators: `learners.linear` has the learning, `base` the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.engine.inputs import HeldOut, names_of
-from separatrix.engine.ledger import NEVER
-from separatrix.engine.rows import Array, Floats, Rows
-from separatrix.engine.run import Outcome, Problem, Run, Watcher
-from separatrix.engine.survivors import Ballot, Pocket
-from separatrix.engine.weights import Flat, Weights
-from separatrix.estimators.linear_base import LinearLearner
-from separatrix.estimators.online import OnlineLearner
+from separatrix.engine.hooks import hook
+from separatrix.engine.rows import Array
+from separatrix.engine.stopping import History
+from separatrix.estimators.base import ErrorDrivenEstimator
+from separatrix.estimators.river import classifier_of
+from separatrix.learners.linear import (
+    AveragedLearner,
+    LastLearner,
+    PassiveAggressiveLearner,
+    PocketLearner,
+    VotedLearner,
+)
+
+if TYPE_CHECKING:
+    from separatrix.analysis.bounds import Bounds
 
 
-class Perceptron(OnlineLearner):
+class LinearEstimator(ErrorDrivenEstimator):
+    """What the linear estimators add to their learners: Dask collections, and the mistake bounds."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Make passes over X until one is without a mistake, or `max_iter`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_examples, n_features); a Dask collection is trained on where it is
+            stored, in shards (docs/scaling.md)
+        y : labels
+        sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
+        X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
+            `early_stopping=True` they take the place of a held-out fraction of X
+        """
+        if hasattr(X, "__dask_graph__"):
+            self.check_parameters()
+            hook("fit_on_cluster")(self, X, y, sample_weight, X_val, y_val)
+            return self
+        fitted: Self = super().fit(X, y, sample_weight, X_val, y_val)
+        return fitted
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted labels; a score of exactly 0 goes as `tie` says ("mistake": to `classes_[0]`)."""
+        labels: Array
+        if hasattr(X, "__dask_graph__"):
+            self._check_fitted()
+            labels = hook("predict_on_cluster")(self, X)
+        else:
+            labels = super().predict(X)
+        return labels
+
+    def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
+        """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""
+        self._check_fitted()
+        bounds: Bounds = hook("report_bounds")(self, X, y, certificate)
+        return bounds
+
+    def _warn(self, history: History, category: type[Warning] = ConvergenceWarning, stacklevel: int = 5) -> None:
+        super()._warn(history, category, stacklevel)
+
+
+class StreamEstimator(LinearEstimator):
+    """What the estimators with `partial_fit` add."""
+
+    def to_river(self) -> Any:
+        """Return a River classifier that learns as this learner does, and continues from what it has learned.
+
+        It has `learn_one({"free": 1, "money": 1}, "spam")` and `predict_one`, and works with all of River's evaluation.
+        Needs `separatrix[river]`.
+        """
+        return classifier_of(self)
+
+
+class Perceptron(StreamEstimator, LastLearner):
     """The perceptron of the lectures, predicting with its last weights.
 
     Parameters
@@ -78,7 +133,7 @@ class Perceptron(OnlineLearner):
     """
 
 
-class AveragedPerceptron(OnlineLearner):
+class AveragedPerceptron(StreamEstimator, AveragedLearner):
     """The perceptron predicting with the mean of its weights after each example (L2 9, L4 8).
 
     Parameters are those of `Perceptron`, and `average_from`: the pass, counted from 1, at which the average begins. Before
@@ -93,57 +148,8 @@ class AveragedPerceptron(OnlineLearner):
     array([[11., -5.]])
     """
 
-    _averages = True
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearLearner._parameter_constraints,
-        "average_from": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        *,
-        rule: str = "perceptron",
-        C: float | str = 1.0,
-        margin: float = 1.0,
-        tie: str = "mistake",
-        multi_class: str = "joint",
-        order: str = "shuffle",
-        fit_intercept: bool = True,
-        max_iter: int | None = 20,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        average_from: int = 1,
-        class_weight: Any = None,
-        calibrate: str | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-        record: bool = False,
-    ) -> None:
-        super().__init__(
-            rule=rule,
-            C=C,
-            margin=margin,
-            tie=tie,
-            multi_class=multi_class,
-            order=order,
-            fit_intercept=fit_intercept,
-            max_iter=max_iter,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            class_weight=class_weight,
-            calibrate=calibrate,
-            warm_start=warm_start,
-            random_state=random_state,
-            verbose=verbose,
-            record=record,
-        )
-        self.average_from = average_from
-
-
-class VotedPerceptron(OnlineLearner):
+class VotedPerceptron(StreamEstimator, VotedLearner):
     """The perceptron predicting by the votes of all its weight vectors, each with its survival count (L4 8).
 
     No weight vector but the last is ever built: an example is scored against the mistakes' rows, and running sums give the
@@ -161,19 +167,8 @@ class VotedPerceptron(OnlineLearner):
     [0.5, 1.0]
     """
 
-    _stores_rows = True
 
-    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
-        ballot = Ballot(run.ledger, run.joint, held_out.examples())
-        return lambda: ballot.count(problem.rows, run.ledger.example)
-
-    def _scores(self, rows: Rows) -> Floats:
-        rows.survey(names=names_of(self))
-        ballot = Ballot(self.ledger_, self._run.joint, rows)
-        return ballot.count(*self.ledger_.mistaken_rows())
-
-
-class PocketPerceptron(LinearLearner):
+class PocketPerceptron(LinearEstimator, PocketLearner):
     """The perceptron predicting with the best of its weight vectors (the pocket): those with the fewest training mistakes.
 
     After each pass the ten weight vectors of it that survived longest are tried on all training examples, and at the end
@@ -193,18 +188,8 @@ class PocketPerceptron(LinearLearner):
     0.75
     """
 
-    def _watcher(self, run: Run, problem: Problem) -> Watcher:
-        return Pocket(run, problem)
 
-    def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> Outcome:
-        outcome = super()._train(run, problem, held_out)
-        run.used = run.ledger.at(run.ledger.kept or 0, problem.rows.source)
-        flat = Flat(run.last.K, run.last.d, problem.rows.sparse, run.used)
-        self.pocket_mistakes_ = run.training_mistakes(problem, flat, decided=True)
-        return outcome
-
-
-class PassiveAggressive(OnlineLearner):
+class PassiveAggressive(StreamEstimator, PassiveAggressiveLearner):
     """Passive-aggressive learning with the parameter names of scikit-learn's `PassiveAggressiveClassifier` (Crammer 2006).
 
     On each example whose margin is under 1, as much of it is added as brings the margin to 1, but no more than C
@@ -230,86 +215,3 @@ class PassiveAggressive(OnlineLearner):
     >>> PassiveAggressive(fit_intercept=False, random_state=0).fit(X, [1, -1, -1, 1]).predict(X).tolist()
     [1, -1, -1, 1]
     """
-
-    margin = 1.0
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{k: v for k, v in LinearLearner._parameter_constraints.items() if k not in ("rule", "order", "margin")},
-        "tol": [Interval(Real, 0, None, closed="left"), None],
-        "shuffle": ["boolean"],
-        "loss": [StrOptions({"hinge", "squared_hinge"})],
-        "n_jobs": [Integral, None],
-        "average": [Interval(Integral, 0, None, closed="left"), "boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        C: float | str = 1.0,
-        fit_intercept: bool = True,
-        max_iter: int | None = 1000,
-        tol: float | None = 1e-3,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        shuffle: bool = True,
-        verbose: int = 0,
-        loss: str = "hinge",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        warm_start: bool = False,
-        class_weight: Any = None,
-        average: bool | int = False,
-        tie: str = "mistake",
-        multi_class: str = "joint",
-        calibrate: str | None = None,
-        record: bool = False,
-    ) -> None:
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.shuffle = shuffle
-        self.verbose = verbose
-        self.loss = loss
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.class_weight = class_weight
-        self.average = average
-        self.tie = tie
-        self.multi_class = multi_class
-        self.calibrate = calibrate
-        self.record = record
-
-    @property
-    def rule(self) -> str:  # type: ignore[override]
-        """The rule that goes with the loss."""
-        return "pa1" if self.loss == "hinge" else "pa2"
-
-    @property
-    def order(self) -> str:  # type: ignore[override]
-        """The order of a pass."""
-        return "shuffle" if self.shuffle else "cyclic"
-
-    @property
-    def _averages(self) -> bool:  # type: ignore[override]
-        return bool(self.average)
-
-    @property
-    def average_from(self) -> int:
-        """The pass at which the average begins; never, where it is told by the example."""
-        return 1 if self.average is True else NEVER
-
-    def _begun(self, run: Run) -> dict[str, Any]:
-        begun = super()._begun(run)
-        rule = begun.pop("rule")
-        return begun | {"loss": "hinge" if rule == "pa1" else "squared_hinge"}
-
-    def _new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
-        run = super()._new_run(classes, d, C, start)
-        if self.average and self.average is not True:
-            run.ledger.average_after = int(self.average) - 1
-        return run

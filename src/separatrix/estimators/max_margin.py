@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils import compute_class_weight
 
-from separatrix.engine.inputs import example_weight, names_of, read_examples, schema_kept
+from separatrix.engine.inputs import example_weight, names_of, schema_kept
 from separatrix.engine.labels import Codes, encode, plain
+from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
 from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows
 from separatrix.engine.weights import Weights
-from separatrix.estimators.base import Classifier
-from separatrix.estimators.notebook import number
+from separatrix.estimators.base import Estimator
+from separatrix.estimators.notebook import number as shown_number
+from separatrix.learners.classifier import PlainClassifier, random_generator
 from separatrix.solvers.hard_margin import Inseparable, solve_hard
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 
@@ -52,14 +52,15 @@ def margin(w: Any, X: Any, y: Any, *, b: float = 0.0, signed: bool = True) -> fl
         raise ValueError("w has no direction: its length must be finite and above 0")
     scores = rows.scores(w[None], np.array([b]))[:, 0]
     sides = _sides(y)
-    check_consistent_length(scores, sides)
+    if len(scores) != len(sides):
+        raise ValueError(f"X and y have inconsistent numbers of samples: [{len(scores)}, {len(sides)}]")
     distances = sides * scores if signed else np.abs(scores)
     return float(distances.min()) / length
 
 
 def _sides(y: Any) -> Floats:
     """Return ±1 for labels of two classes in any form."""
-    y = plain(column_or_1d(np.asarray(y)))
+    y = plain(y)
     classes, codes = encode(y)
     if len(classes) > 2:
         raise ValueError(f"the margin of one w is for two classes, but y has {len(classes)}")
@@ -70,7 +71,7 @@ def _sides(y: Any) -> Floats:
     return np.where(codes == 1, 1.0, -1.0)
 
 
-class MaxMarginClassifier(Classifier):
+class MaxMarginClassifier(Estimator, PlainClassifier):
     """The separator of largest margin, hard or soft, with the proof of how close to it the weights are (L2 10, L4 9).
 
     Minimises ½‖w‖² + C·Σ max(0, 1 − y(⟨w,x⟩ + b)); for K > 2 classes jointly ½‖W‖² + C·Σ max(0, 1 − lead of the true class).
@@ -109,14 +110,14 @@ class MaxMarginClassifier(Classifier):
     (array([[ 1., -5.]]), 4.0, array([0, 1]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0, None, closed="right"), None],
-        "multi_class": [StrOptions({"joint", "ovr"})],
-        "fit_intercept": ["boolean", StrOptions({"augmented"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "random_state": ["random_state"],
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "C": number(0, closed="right") | none,
+        "multi_class": choices("joint", "ovr"),
+        "fit_intercept": boolean | choices("augmented"),
+        "tol": number(0, closed="neither"),
+        "max_iter": whole(1),
+        "class_weight": instance_of(dict) | choices("balanced") | none,
+        "random_state": seed,
     }
 
     def __init__(
@@ -147,9 +148,9 @@ class MaxMarginClassifier(Classifier):
         y : labels
         sample_weight : scales `C` for each example; 0 leaves it out
         """
-        self._validate_params()
+        self.check_parameters()
         with schema_kept(self):
-            rows, y, self.classes_, codes = read_examples(self, X, y)
+            rows, y, self.classes_, codes = self._read_examples(X, y)
             rows.survey(names=names_of(self))
             cost = self._costs(sample_weight, y, codes)
             which = np.flatnonzero(cost)
@@ -157,8 +158,8 @@ class MaxMarginClassifier(Classifier):
                 raise ValueError("every sample_weight is zero: nothing is left to learn from")
             if which.size < rows.n:
                 rows, codes, cost = rows.take(which), codes[which], cost[which]
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            solutions = self._solutions(rows, codes, cost, seed)
+            draw = int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
+            solutions = self._solutions(rows, codes, cost, draw)
         self._publish(solutions, which)
         return self
 
@@ -220,9 +221,14 @@ class MaxMarginClassifier(Classifier):
         return float(np.sqrt(squared + float(np.sum(weights.intercept**2)) * (self.fit_intercept == "augmented")))
 
     def _facts(self) -> list[tuple[str, str]]:
-        margins = ", ".join(number(float(width)) for width in np.atleast_1d(self.margin_))
+        margins = ", ".join(shown_number(float(width)) for width in np.atleast_1d(self.margin_))
         held = f"{len(self.support_):,} examples"
-        return [("margin", margins), ("held by", held), ("duality gap", number(self.dual_gap_)), *super()._facts()]
+        return [("margin", margins), ("held by", held), ("duality gap", shown_number(self.dual_gap_)), *super()._facts()]
 
-    def _scores(self, rows: Rows) -> Floats:
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
+        return hasattr(self, "coef_")
+
+    def scores(self, rows: Rows) -> Floats:
+        """Return the scores of the rows, a column for each output."""
         return self._linear_scores(rows, self.coef_, self.intercept_)

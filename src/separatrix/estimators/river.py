@@ -7,11 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from separatrix.engine.orders import Visits
-from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Floats, Ints, Rows, frozen
-from separatrix.engine.run import Problem, Run
+from separatrix.engine.presenting import Problem
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, BareRows, Floats, Ints, frozen
+from separatrix.engine.run import Run
 from separatrix.engine.survivors import Ballot
 from separatrix.kernels.learning import rows as kernels
 
@@ -24,25 +24,9 @@ _ROOM = 64
 _ONE_VISIT = [Visits(NO_ORDER, 0, 1)]
 
 
-class OneRow(Rows):
-    """One sparse row, straight from its parts: what River hands over ten thousand times a second."""
-
-    def __init__(self, d: int, columns: Ints, values: Floats) -> None:
-        self.n, self.d, self.sparse = 1, d, True
-        self.parts = (frozen(values), frozen(columns), frozen(np.array([0, len(columns)])))
-
-    @property
-    def source(self) -> Any:
-        """The row as a matrix, made when asked for."""
-        assert self.parts is not None
-        return sp.csr_matrix(self.parts, shape=(1, self.d))
-
-    @source.setter
-    def source(self, X: Any) -> None:
-        self.__init__(self.d, X.indices.astype(np.int64), X.data)  # type: ignore[misc]
-
-    def __reduce__(self) -> Any:
-        return Rows, (self.source,)
+def one_row(d: int, columns: Ints, values: Floats) -> BareRows:
+    """Return one sparse row: what River hands over ten thousand times a second."""
+    return BareRows(d, values, columns, np.array([0, len(columns)]))
 
 
 class RiverClassifier(Classifier):  # type: ignore[misc]
@@ -59,10 +43,10 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         self._index: dict[Any, int] = {}
         self._runs: list[Run] = []
         self._labels: list[Any] = []
-        if hasattr(learner, "_run"):  # goes on with a copy
+        if hasattr(learner, "run_"):  # goes on with a copy
             names = getattr(learner, "feature_names_in_", np.arange(learner.n_features_in_))
             self._index = {name: j for j, name in enumerate(names.tolist())}
-            self._runs = deepcopy(learner._side_by_side())
+            self._runs = deepcopy(learner.runs())
             self._labels = self._runs[0].classes.tolist()
 
     @property
@@ -76,8 +60,8 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         if not math.isfinite(square):
             raise ValueError(f"x contains NaN, infinity or a number too large to score: {x!r:.100}")
         if not self._runs:
-            first = OneRow(max(_ROOM, len(self._index)), columns, values)
-            self._runs = self.learner._begin(first, np.asarray([y]))
+            first = one_row(max(_ROOM, len(self._index)), columns, values)
+            self._runs = self.learner.new_runs(first, np.asarray([y]))
             self._labels = self._runs[0].classes.tolist()
         width = self._runs[0].last.d
         if len(self._index) > width:
@@ -86,7 +70,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
             for run in self._runs:
                 run.add_class(y)
             self._labels = self._runs[0].classes.tolist()
-        row = OneRow(width, columns, values)
+        row = one_row(width, columns, values)
         worth = w * (self.learner.class_weight or {}).get(y, 1.0)
         if not 0.0 <= worth < math.inf:
             raise ValueError(f"the weight of an example must be finite and not negative, got {worth}")
@@ -113,7 +97,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         if not self._runs:
             return None
         scores = self._scores(x)
-        return self._labels[int(self.learner._decide(scores, len(self._labels))[0])]
+        return self._labels[int(self.learner.decide(scores, len(self._labels))[0])]
 
     def decision_function_one(self, x: dict[Any, Any]) -> dict[Any, float]:
         """Return the score of each class; for two classes that of the second, and its opposite."""
@@ -126,11 +110,11 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         """Return the scores by the weights in use; of averaged ones only those that the row needs are computed."""
         run = self._best()
         columns, values = self._entries(x, grow=False)
-        if self.learner._stores_rows:
-            ballot = Ballot(run.ledger, run.joint, OneRow(run.last.d, columns, values))
+        if self.learner.stores_rows:
+            ballot = Ballot(run.ledger, run.joint, one_row(run.last.d, columns, values))
             return ballot.count(*run.ledger.mistaken_rows())
         run.last.lay(True)
-        K, parts, d = run.last.K, OneRow(run.last.d, columns, values).parts, run.last.d
+        K, parts, d = run.last.K, one_row(run.last.d, columns, values).parts, run.last.d
         W, b = run.last.W, run.last.b
         elapsed = run.ledger.steps - run.ledger.average_after
         if elapsed > 0:
@@ -138,7 +122,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
             W = (elapsed * W.reshape(-1, K)[columns] - run.late.W.reshape(-1, K)[columns]) / elapsed
             b = (elapsed * b - run.late.b) / elapsed
             d = len(columns)
-            parts = OneRow(d, np.arange(d), values).parts
+            parts = one_row(d, np.arange(d), values).parts
         out = np.empty(K)
         kernels.score_rows(parts, d, NO_ORDER, 0, 1, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out)
         return out.reshape(1, K)
@@ -170,18 +154,13 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         """Return what was learned as the learner itself, its features in the order in which they were first met."""
         if not self._runs:
             raise ValueError("nothing was learned yet")
-        model, runs, best = deepcopy(self.learner), deepcopy(self._runs), self._runs.index(self._best())
+        model, runs = deepcopy(self.learner), deepcopy(self._runs)
         for run in runs:
             run.resize(len(self._index))
-        if len(runs) > 1:
-            model._runs = runs
-        if model.C == "auto":
-            model.C_ = runs[best].rule.C
         model.n_features_in_ = len(self._index)
         if all(isinstance(name, str) for name in self._index):
             model.feature_names_in_ = np.array(list(self._index), dtype=object)
-        model._publish(runs[best], runs[best].per_pass)
-        model.converged_, model.cycle_ = False, None
+        model.publish_best(runs)
         return model
 
 
@@ -193,5 +172,5 @@ def classifier_of(learner: Any) -> RiverClassifier:
         raise ValueError("a stream has no held-out scores: set calibrate=None")
     if learner.class_weight == "balanced":
         raise ValueError('class_weight="balanced" needs all labels at once; give a dict')
-    learner._validate_params()
+    learner.check_parameters()
     return RiverClassifier(deepcopy(learner))

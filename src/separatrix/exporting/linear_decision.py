@@ -34,7 +34,7 @@ def linear_decision(model: Any) -> LinearDecision:
         )
     if not hasattr(estimator, "classes_"):
         raise ValueError(f"this {name} is not fitted: call fit before exporting it")
-    if not hasattr(estimator, "coef_") or getattr(estimator, "_stores_rows", False):
+    if not hasattr(estimator, "coef_") or getattr(estimator, "stores_rows", False):
         raise ValueError(f"a {name} is not a linear function of the features: it cannot be exported")
     if len(estimator.classes_) < 2:
         raise ValueError("a classifier of one class has no boundary to export")

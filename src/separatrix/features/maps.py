@@ -15,16 +15,26 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from separatrix.engine.inputs import names_of, read_rows
-from separatrix.engine.rows import Array, Floats, as_rows
+from separatrix.engine.inputs import name_text_column, names_of
+from separatrix.engine.rows import Array, Floats, Rows, as_rows
 from separatrix.engine.weights import Weights
 
 __all__ = ["Bias", "DiscMap", "PolynomialMap", "RandomFourier", "disc_weights"]
 
 BIAS = "BIAS"
 """The name of the feature that is always 1."""
+
+
+def _read_rows(transformer: Any, X: Any, reset: bool = False) -> Rows:
+    """Return X as the kernels read it, its width and names checked against those of the fit."""
+    try:
+        matrix = validate_data(transformer, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+    except ValueError:
+        name_text_column(X)
+        raise
+    return Rows(matrix.astype(np.float64) if matrix.dtype == object else matrix)
 
 
 class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,13 +53,13 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the features."""
         self._validate_params()
-        read_rows(self, X, reset=True).survey(names=names_of(self))
+        _read_rows(self, X, reset=True).survey(names=names_of(self))
         return self
 
     def transform(self, X: Any) -> Any:
         """Return X with the features added; a CSR matrix stays one."""
         check_is_fitted(self)
-        rows = read_rows(self, X)
+        rows = _read_rows(self, X)
         rows.survey(names=names_of(self))
         kept = rows.source if rows.source.dtype in (np.float32, np.float64) else rows.source.astype(np.float64)
         before, behind = (

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.engine.labels import check_kinds
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
-from separatrix.engine.run import Problem
 
 BLOCK_BYTES = 1 << 26
 

@@ -1,13 +1,13 @@
-"""Training on blocks that need not fit in memory: passes, held-out examples, early stopping, and going on after an end.
+"""Training on blocks that need not fit in memory: passes, held-out examples, early stopping, and resuming after an end.
 
 With one block, and in cyclic order with any number of them, the model is bit for bit that of `fit` on all examples at
 once; other orders shuffle the blocks, and the examples within each. The state of training at the end of a block is all that
-is needed to go on from there, to the same model, bit for bit.
+is needed to resume from there, to the same model, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,111 +15,128 @@ import numpy as np
 
 from separatrix.engine.inputs import HeldOut
 from separatrix.engine.labels import Codes
+from separatrix.engine.loop import train
 from separatrix.engine.orders import visits
-from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, frozen
-from separatrix.engine.run import Problem, Run, Snapshot
+from separatrix.engine.presenting import Problem
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.run import Run, Snapshot
+from separatrix.engine.stopping import Cycle, History, StateDigests
 from separatrix.engine.weights import Weights
-from separatrix.estimators.online import OnlineLearner
 from separatrix.files.blocks import Blocks
 from separatrix.learners.calibration import find_slope
+from separatrix.learners.online import OnlineLearner
 
 LEDGER_BYTES = 1 << 28
 """What the ledger of a streamed training may take; one that outgrows it is given up, and says so."""
 
 
 @dataclass
-class State:
-    """How far training has come: the run, the pass (from 0), the block within it, and what was found on the way."""
+class TrainingState:
+    """How far training has come: what a checkpoint stores, and what training resumes from."""
 
     run: Run
-    seed: int
-    number: int = 0
+    history: History = field(default_factory=History)
     block: int = 0
-    per_pass: list[int] = field(default_factory=lambda: [0])
-    scores: list[float] = field(default_factory=list)
-    best: Snapshot | None = None
+    """How many blocks of the unfinished pass were presented."""
+    partial: int | None = 0
+    """The mistakes of the unfinished pass; None where passes are never interrupted."""
+    loss_before: float = 0.0
+    """The sum of the losses before the unfinished pass."""
     errors: int = 0
     """Examples misjudged in the first pass, before they were learned from: the progressive error."""
     C_scores: dict[float, float] | None = None
-    ended: bool = False
+    digests: StateDigests = field(default_factory=StateDigests)
 
-    def told(self) -> dict[str, Any]:
-        """Return what a checkpoint says of the state, beside the run and its arrays."""
-        best = self.best
+    @property
+    def ended(self) -> bool:
+        """Whether the last pass was made."""
+        return bool(self.history.ended)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a checkpoint stores of the state as JSON, beside the run and its arrays."""
+        history, best = self.history, self.history.best
+        unfinished = [] if self.partial is None or self.ended else [self.partial]
         return {
-            "seed": self.seed,
-            "number": self.number,
+            "seed": self.run.seed,
+            "number": history.passes,
             "block": self.block,
-            "per_pass": self.per_pass,
-            "scores": self.scores,
+            "per_pass": history.mistakes + unfinished,
+            "loss_before": self.loss_before,
+            "scores": history.scores,
+            "losses": history.losses,
             "errors": self.errors,
             "ended": self.ended,
+            "reason": history.ended,
+            "cycle": None if history.cycle is None else [*history.cycle],
+            "digests": self.digests.digests,
             "C_scores": None if self.C_scores is None else list(self.C_scores.items()),
             "best": None if best is None else [best.passes, best.steps, best.mistakes],
         }
 
     def arrays(self) -> dict[str, Array]:
         """Return the weights of the best pass so far, where there is one."""
-        if self.best is None:
+        best = self.history.best
+        if best is None:
             return {}
-        parts = {"last": [*self.best.last], "late": [*self.best.late], "spread": self.best.spread}
+        parts = {"last": [*best.last], "late": [*best.late], "spread": best.spread}
         return {f"best.{name}.{k}": array for name, arrays in parts.items() for k, array in enumerate(arrays)}
 
     @classmethod
-    def resumed(cls, run: Run, told: dict[str, Any], arrays: dict[str, Array]) -> State:
-        """Return the state that a checkpoint tells of."""
+    def resumed(cls, run: Run, facts: dict[str, Any], arrays: dict[str, Array]) -> TrainingState:
+        """Return the state that a checkpoint stores."""
         run.ledger.limit = LEDGER_BYTES // 32
         best = None
-        if told["best"] is not None:
+        if facts["best"] is not None:
             parts = [[arrays[f"best.{name}.{k}"] for k in range(2)] for name in ("last", "late")]
             spread = [arrays[key] for key in ("best.spread.0", "best.spread.1") if key in arrays]
-            passes, steps, mistakes = told["best"]
+            passes, steps, mistakes = facts["best"]
             best = Snapshot(passes, steps, mistakes, None, Weights(*parts[0]), Weights(*parts[1]), spread)
-        C_scores = None if told["C_scores"] is None else {float(C): float(s) for C, s in told["C_scores"]}
-        return cls(
-            run,
-            told["seed"],
-            told["number"],
-            told["block"],
-            list(told["per_pass"]),
-            list(told["scores"]),
+        number = facts["number"]
+        mistakes = facts["per_pass"]
+        history = History(
+            mistakes[:number],
+            facts.get("losses", []),
+            list(facts["scores"]),
             best,
-            told["errors"],
-            C_scores,
-            told["ended"],
+            None if facts.get("cycle") is None else Cycle(*facts["cycle"]),
+            ended=facts.get("reason", "limit" if facts["ended"] else ""),  # the first checkpoints had no reason
         )
+        C_scores = None if facts["C_scores"] is None else {float(C): float(s) for C, s in facts["C_scores"]}
+        partial = mistakes[number] if len(mistakes) > number else 0
+        digests = StateDigests(list(facts.get("digests", [])))
+        loss_before = facts.get("loss_before", 0.0)
+        return cls(run, history, facts["block"], partial, loss_before, facts["errors"], C_scores, digests)
 
 
-def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Blocks | None) -> State:
+def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Blocks | None) -> TrainingState:
     """Return the state before the first example."""
-    learner._validate_params()
+    learner.check_parameters()
     if len(classes) < 2:
         raise ValueError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
     learner.n_features_in_ = blocks.d
-    seed, C, told = learner._seed(), learner.C, None
+    seed, C, C_scores = learner.seed(), learner.C, None
     if C == "auto":
-        out = None
+        chooser = None
         if held_out is not None and len(held_out):
             examples = held_out.read(0)
-            out = HeldOut(examples.rows, NO_ORDER, examples.codes)
-        C, told = learner._choose(classes, weighted(learner, classes, blocks.read(0), blocks), out, None, seed)
-    run = learner._new_run(classes, blocks.d, C)
+            chooser = HeldOut(examples.rows, NO_ORDER, examples.codes)
+        C, C_scores = learner.choose_c(classes, weighted(learner, classes, blocks.read(0), blocks), chooser, None, seed)
+    run = learner.new_run(classes, blocks.d, C)
     run.order, run.seed = learner.order, seed
     run.ledger.limit = LEDGER_BYTES // 32
     run.ledger.weighted = learner.class_weight is not None
-    return State(run, seed, C_scores=told)
+    return TrainingState(run, C_scores=C_scores)
 
 
 def weighted(learner: OnlineLearner, classes: Array, problem: Problem, blocks: Blocks) -> Problem:
     """Return the problem with the weights that its classes have."""
     if learner.class_weight is None:
         return problem
-    by_class = learner.class_weight
-    if by_class == "balanced":
+    if learner.class_weight == "balanced":
         counts = blocks.class_counts()
         factors: Floats = counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1))
     else:
-        factors = learner._weight(None, classes, classes)
+        factors = learner.example_weight(None, classes, classes)
     return problem._replace(weight=frozen(factors[problem.codes]))
 
 
@@ -130,62 +147,126 @@ def block_order(order: str, blocks: int, seed: int, number: int) -> Ints:
     return np.random.default_rng([seed, number, blocks]).permutation(blocks)
 
 
-def go_on(
+class BlockPasses:
+    """The passes of a training on blocks."""
+
+    def __init__(
+        self,
+        learner: OnlineLearner,
+        blocks: Blocks,
+        held_out: Blocks | None,
+        state: TrainingState,
+        after_block: Callable[[TrainingState, int], None],
+    ) -> None:
+        self.learner, self.blocks, self.held_out, self.state_ = learner, blocks, held_out, state
+        self.run, self._after_block = state.run, after_block
+        self._starts = blocks.starts()
+        self._last_rows = 0
+
+    def make_pass(self, number: int) -> tuple[int, float]:
+        """Present the blocks that the pass has not presented yet."""
+        state, run, learner = self.state_, self.run, self.learner
+        if state.block == 0:
+            run.begin_pass(number, learner.average_from)
+            state.loss_before = float(run.tally[1])
+        steps_before, _ = run.ledger.pass_starts[-1]
+        order = block_order(learner.order, len(self.blocks), run.seed, number)
+        assert state.partial is not None
+        for k in order[state.block :].tolist():
+            problem = weighted(learner, run.classes, self.blocks.read(k), self.blocks)
+            if number == 0:
+                run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
+            visited = visits(learner.order, problem.rows, run.seed, number * len(self.blocks) + k)
+            state.partial += run.present(problem, visited, int(self._starts[k]))
+            state.block += 1
+            if state.block < len(self.blocks):
+                self._after_block(state, problem.rows.n)
+            self._last_rows = problem.rows.n
+        mistakes, state.partial, state.block = state.partial, 0, 0
+        if number == 0:
+            state.errors = run.errors
+        return mistakes, float((run.tally[1] - state.loss_before) / max(1, run.ledger.steps - steps_before))
+
+    def after_pass(self, history: History) -> None:
+        """Tell of the last block of the pass, now that it is known whether it was the last pass."""
+        self._after_block(self.state_, self._last_rows)
+
+    def sweep_is_clean(self) -> bool:
+        """Tell whether no example is a mistake under the last weights; an order that visits all has shown it."""
+        run = self.run
+        return run.order != "random" or not any(run.training_mistakes(problem, run.last) for problem in self.blocks)
+
+    def held_out_accuracy(self) -> float | None:
+        """Return the accuracy on the held-out examples, if there are any."""
+        return None if self.held_out is None else accuracy(self.learner, self.run, self.held_out)
+
+    def snapshot(self, passes: int) -> Snapshot:
+        """Return a copy of the weights and of the clock."""
+        return self.run.snapshot(passes)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go back to an earlier pass."""
+        self.run.restore(snapshot)
+
+    def finish(self) -> None:
+        """Do nothing more."""
+
+    def state(self) -> tuple[Array, ...]:
+        """Return a digest of the weights: with the perceptron rule they determine all that follows."""
+        return self.state_.digests.add(self.run.last.W, self.run.last.b)
+
+    def past_states(self) -> Iterable[tuple[Array, ...]]:
+        """Return the digests that a checkpoint stored."""
+        return self.state_.digests.states()
+
+    def cycle_start(self, period: int) -> int:
+        """Return the first pass whose starting weights come back."""
+        return self.state_.digests.first_repeated(period)
+
+    def verdict(self, seconds: float) -> str:
+        """Return what can be proven about the examples, as long as all of them are in memory."""
+        if self.blocks.spilled:
+            return "undecided"
+        codes = np.concatenate([problem.codes for problem in self.blocks])
+        problem = Problem(Rows(self.blocks.together()), frozen(codes))
+        return self.learner.prove(self.run, weighted(self.learner, self.run.classes, problem, self.blocks), seconds)
+
+    def is_finite(self) -> bool:
+        """Tell whether weights and averages are finite."""
+        return self.run.is_finite()
+
+
+def resume(
     learner: OnlineLearner,
     blocks: Blocks,
     held_out: Blocks | None,
-    state: State,
+    state: TrainingState,
     *,
-    after_block: Callable[[State, int], None] = lambda state, n: None,
+    after_block: Callable[[TrainingState, int], None] = lambda state, n: None,
 ) -> OnlineLearner:
     """Train from `state` to the end; `after_block` is called after each block, with its number of examples."""
-    run, starts = state.run, blocks.starts()
-    limit = learner.max_iter or 1
-    while not state.ended:
-        if state.block == 0:
-            if state.number + 1 == getattr(learner, "average_from", 1):
-                run.average_from_here()
-            run.ledger.begin_pass()
-        for k in block_order(learner.order, len(blocks), state.seed, state.number)[state.block :].tolist():
-            problem = weighted(learner, run.classes, blocks.read(k), blocks)
-            if state.number == 0:
-                run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
-            order = visits(learner.order, problem.rows, state.seed, state.number * len(blocks) + k)
-            state.per_pass[-1] += run.present(problem, order, int(starts[k]))
-            state.block += 1
-            if state.block == len(blocks):
-                state.ended = _end_of_pass(learner, blocks, held_out, state, limit)
-            after_block(state, problem.rows.n)
-    _publish(learner, blocks, held_out, state)
-    return learner
-
-
-def _end_of_pass(learner: OnlineLearner, blocks: Blocks, held_out: Blocks | None, state: State, limit: int) -> bool:
-    """Judge the pass on the held-out examples; return whether it was the last one."""
+    passes = BlockPasses(learner, blocks, held_out, state, after_block)
+    train(passes, learner.reasons(state.run), state.history, after_pass=passes.after_pass)
     run = state.run
-    if state.number == 0:
-        state.errors = run.errors
-    ended = _converged(learner, blocks, state)
-    if held_out is not None:
-        state.scores.append(accuracy(learner, run, held_out))
-        if learner.early_stopping:
-            best = state.best
-            if best is None or state.scores[-1] > state.scores[best.passes - 1]:
-                parts = run.last.weights(), run.late.weights(), run.last.spreads()
-                state.best = Snapshot(len(state.scores), run.ledger.steps, run.ledger.total, None, *parts)
-            elif len(state.scores) - best.passes >= learner.n_iter_no_change:
-                ended = True
-    state.number, state.block = state.number + 1, 0
-    if ended or state.number == limit:
-        return True
-    state.per_pass.append(0)
-    return False
-
-
-def _converged(learner: OnlineLearner, blocks: Blocks, state: State) -> bool:
-    if state.per_pass[-1]:
-        return False
-    return learner.order != "random" or not any(state.run.training_mistakes(problem, state.run.last) for problem in blocks)
+    run.rows_seen = blocks.n
+    if run.keeps_rows and not run.ledger.absent:
+        numbers = np.unique(run.ledger.example.astype(np.int64))
+        run.ledger.keep_examples(numbers, blocks.take(numbers))
+    slope = None
+    if learner.calibrate is not None:
+        if held_out is None:
+            raise ValueError("calibrated probabilities need held-out examples")
+        scores, codes = scores_of(run, held_out)
+        slope = find_slope(scores[codes >= 0], codes[codes >= 0], NO_WEIGHT)
+    learner.publish(
+        *(run, list(state.history.mistakes), state.history),
+        progressive_errors_=state.errors,
+        C_=run.rule.C if learner.C == "auto" else None,
+        C_scores_=state.C_scores or {} if learner.C == "auto" else None,
+        validation_scores_=None if held_out is None else list(state.history.scores),
+        slope_=slope,
+    )
+    return learner
 
 
 def scores_of(run: Run, blocks: Blocks) -> tuple[Floats, Codes]:
@@ -199,31 +280,5 @@ def accuracy(learner: OnlineLearner, run: Run, blocks: Blocks) -> float:
     right = 0
     for problem in blocks:
         scores = problem.rows.scores(*run.weights())
-        right += int(np.count_nonzero(learner._decide(scores, len(run.classes)) == problem.codes))
+        right += int(np.count_nonzero(learner.decide(scores, len(run.classes)) == problem.codes))
     return right / max(1, blocks.n)
-
-
-def _publish(learner: OnlineLearner, blocks: Blocks, held_out: Blocks | None, state: State) -> None:
-    run = state.run
-    if state.best is not None and state.best.passes < len(state.scores):
-        run.restore(state.best)
-    if not (np.isfinite(run.last.W).all() and np.isfinite(run.late.W).all()):
-        raise ValueError("the weights outgrew float64: scale the features down")
-    run.rows_seen = blocks.n
-    if run.keeps_rows and not run.ledger.absent:
-        numbers = np.unique(run.ledger.example.astype(np.int64))
-        run.ledger.keep_examples(numbers, blocks.take(numbers))
-    learner._publish(run, list(state.per_pass))
-    learner.converged_ = not state.per_pass[-1] and run.ledger.cut is None
-    learner.cycle_ = None
-    learner.progressive_errors_ = state.errors
-    if learner.C == "auto":
-        learner.C_ = run.rule.C
-        learner.C_scores_ = state.C_scores or {}
-    if held_out is not None:
-        learner.validation_scores_ = list(state.scores)
-    if learner.calibrate is not None:
-        if held_out is None:
-            raise ValueError("calibrated probabilities need held-out examples")
-        scores, codes = scores_of(run, held_out)
-        learner.slope_ = find_slope(scores[codes >= 0], codes[codes >= 0], NO_WEIGHT)

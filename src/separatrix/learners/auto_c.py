@@ -13,18 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from separatrix.engine.inputs import HeldOut
-from separatrix.engine.orders import Visits, visits
-from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows, frozen
-from separatrix.engine.run import NO_FLAGS, Problem, Run, columns
+from separatrix.engine.orders import visits
+from separatrix.engine.presenting import Mistakes, Presenter, Problem
+from separatrix.engine.rows import Floats, Ints, Rows, frozen
+from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights, averaged
-from separatrix.kernels.learning import passes
 
 POWERS = range(-5, 3)
 ENOUGH = 400
 """Held-out examples that can tell one C from another; where a fraction has fewer, five folds take turns."""
 FOLDS = 5
 MOST_PASSES = 5
-BLOCK = 4096
 MOST_BYTES = 1 << 26
 """What the weights of the machines that learn side by side may take; more of them learn in groups."""
 
@@ -93,42 +92,34 @@ class Machines:
     """Runs that differ in C, as one block of weights: machine g has the outputs g·K … g·K + K − 1. They keep no ledger."""
 
     def __init__(self, template: Run, Cs: list[float]) -> None:
-        self.template, self.Cs, self.steps = template, np.array(Cs), 0
+        self.template = template
         K, d, sparse = template.last.K, template.last.d, template.last.sparse
         last, many = template.last.weights(), len(Cs)
         start = Weights(np.tile(last.coef, (many, 1)), np.tile(last.intercept, many))
-        self.last = Flat(many * K, d, sparse, start, spread=template.rule.spread)
-        self.late = Flat(many * K, template.late.d, sparse)
+        self.presenter = Presenter(
+            Flat(many * K, d, sparse, start, spread=template.rule.spread),
+            Flat(many * K, template.late.d, sparse),
+            *(template.rule, template.bias, template.joint, template.ledger.tie, np.array(Cs)),
+            *(0, 0, np.zeros(2 * many)),
+        )
 
     def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:
         """Make passes; return the weights of each machine."""
-        self.last.lay(problem.rows.sparse)
-        self.late.lay(problem.rows.sparse)
+        presenter = self.presenter
+        presenter.last.lay(problem.rows.sparse)
+        presenter.late.lay(problem.rows.sparse)
         for number in range(n_passes):
-            errors = np.zeros(2 * len(self.Cs))
+            presenter.tally[:] = 0.0
             for block in visits(order, problem.rows, self.template.seed, number):
-                self._present(problem, block, errors)
-            if not errors.any():
+                presenter.present_anywhere(problem, block, _forget)
+            if not presenter.tally.any():
                 break
-        late = self.late.weights() if self.late.d else None
-        last = self.last.weights() if late is None else averaged(self.last.weights(), late, max(1, self.steps))
+        last = presenter.last.weights()
+        if presenter.late.d:
+            last = averaged(last, presenter.late.weights(), max(1, presenter.steps))
         K = self.template.last.K
-        return [Weights(last.coef[g : g + K], last.intercept[g : g + K]) for g in range(0, len(self.Cs) * K, K)]
+        return [Weights(last.coef[g : g + K], last.intercept[g : g + K]) for g in range(0, len(last.coef), K)]
 
-    def _present(self, problem: Problem, block: Visits, tally: Floats) -> None:
-        order, begin, end, soon = block
-        rows, codes, weight = problem.rows, problem.codes, problem.weight
-        if rows.parts is None:
-            which = order[begin:end] if order.size else np.arange(begin, end)
-            rows, codes, weight = (part := problem.taken(which)).rows, part.codes, part.weight
-            order, soon, begin, end = NO_ORDER, NO_ORDER, 0, end - begin
-        run, outputs = self.template, self.last.K
-        scores = None if outputs == 1 else np.empty(outputs)
-        out = columns(BLOCK * outputs)
-        for first in range(begin, end, BLOCK):
-            _, self.steps = passes.present(
-                *(rows.parts, rows.d, codes, weight, order, soon, first, min(first + BLOCK, end)),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
-                *((run.bias, run.joint, run.ledger.tie, run.rule.code, run.rule.margin), self.Cs),
-                *(int(self.steps), 0, out, tally, NO_FLAGS),
-            )
+
+def _forget(mistakes: Mistakes, copied: Ints | None) -> None:
+    """Let mistakes go: only the weights matter to a choice."""

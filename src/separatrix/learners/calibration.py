@@ -13,15 +13,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from separatrix.engine.inputs import NoneHeldOutError, read_rows
+from separatrix.engine.inputs import NoneHeldOutError
 from separatrix.engine.labels import Codes
 from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.learners.classifier import available_if
 
 FOLDS = 5
 DOUBT = 2.0
@@ -29,19 +25,17 @@ DOUBT = 2.0
 LOG_SLOPES = (-10.0, 10.0)
 
 
-def _is_calibrated(learner: Any) -> bool:
+def _require_calibration(learner: Any) -> None:
     if learner.calibrate is None:
         raise AttributeError('probabilities need held-out scores: set calibrate="sigmoid" before fit')
-    return True
 
 
-def _is_not_calibrated(learner: Any) -> bool:
+def _require_no_calibration(learner: Any) -> None:
     if learner.calibrate is not None:
         raise AttributeError("a stream has no held-out scores: use fit, or set calibrate=None before partial_fit")
-    return True
 
 
-takes_streams = available_if(_is_not_calibrated)
+takes_streams = available_if(_require_no_calibration)
 """Decorates `partial_fit`: probabilities calibrated once would be wrong for weights that have learned on."""
 
 
@@ -50,20 +44,21 @@ class Calibrated:
 
     calibrate: str | None
 
-    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    @available_if(_require_calibration)
     def predict_proba(self: Any, X: Any) -> Floats:
         """Return the probability of each class, in the order of `classes_`; the largest is that of the predicted class."""
-        check_is_fitted(self)
-        scores = self._scores(read_rows(self, X))
+        self._check_fitted()
+        scores = self.scores(self.read_rows(X))
         if not hasattr(self, "slope_"):
-            raise NotFittedError(f"this {type(self).__name__} was fitted with calibrate=None: fit it again")
-        return probabilities(scores, self.slope_, self._decide(scores, len(self.classes_)))
+            raise self.not_fitted_error(f"this {self.public_name()} was fitted with calibrate=None: fit it again")
+        return probabilities(scores, self.slope_, self.decide(scores, len(self.classes_)))
 
 
 def probabilities(scores: Floats, slope: float, decided: Ints) -> Floats:
     """Return the probabilities of the classes; `decided` stay the most probable where rounding or a tie levels them."""
     with np.errstate(over="ignore"):
-        shares: Floats = special.softmax(slope * _leads(scores), axis=1)
+        powers = np.exp(slope * _leads(scores))
+        shares: Floats = powers / powers.sum(axis=1, keepdims=True)
     each = np.flatnonzero(np.argmax(shares, axis=1) != decided)
     rivals = np.argmax(shares[each], axis=1)
     level = shares[each, rivals]
@@ -81,6 +76,8 @@ def _leads(scores: Floats) -> Floats:
 
 def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     """Return the slope with the smallest log loss on held-out scores."""
+    from scipy import optimize  # slow to import, and needed for this alone
+
     leads = _leads(scores)
     n, K = len(leads), leads.shape[1]
     doubt = DOUBT / (n + 2.0 * DOUBT)
@@ -90,8 +87,9 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     scale = float(-leads.mean()) or 1.0
 
     def loss(log_slope: float) -> float:
-        told = special.log_softmax(np.exp(log_slope) / scale * leads, axis=1)
-        return -float(weight @ np.sum(targets * told, axis=1)) / n
+        exponents = np.exp(log_slope) / scale * leads  # of which the highest is 0
+        log_shares = exponents - np.log(np.exp(exponents).sum(axis=1, keepdims=True))
+        return -float(weight @ np.sum(targets * log_shares, axis=1)) / n
 
     best: float = optimize.minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
     return math.exp(best) / scale
@@ -103,16 +101,16 @@ def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight:
     held = np.flatnonzero(fold >= 0)
     if not held.size:
         raise ValueError("calibrate needs held-out scores, and no class has two examples: give more, or X_val and y_val")
-    plain = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
-    twin = clone(learner).set_params(C=C, random_state=seed, **plain)
+    changes = {"calibrate": None, "class_weight": None, "warm_start": False, "verbose": 0, "record": False}
+    twin = learner.unfitted(C=C, random_state=seed, **changes)
     K = int(codes.max()) + 1
     scores = np.empty((rows.n, 1 if K == 2 else K))
     for k in np.unique(fold[held]).tolist():
-        shown = np.where(fold == k, 0.0, weight if weight.size else 1.0)
+        training_weight = np.where(fold == k, 0.0, weight if weight.size else 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                twin.fit(rows.source, codes, sample_weight=shown)
+                twin.fit(rows.source, codes, sample_weight=training_weight)
             except NoneHeldOutError:
                 raise ValueError(
                     f"calibrate trains on {FOLDS - 1} of {FOLDS} parts of the examples, and there "

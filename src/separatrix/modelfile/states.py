@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.engine.run import Cycle
+from separatrix.engine.stopping import Cycle
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.fisher import _Discriminant
 from separatrix.modelfile.parcel import MOST, ModelFileError, Parcel, flag, number, whole, word
@@ -79,7 +79,7 @@ def _pack_schema(model: Any, parcel: Parcel, at: str) -> State:
 
 def _unpack_schema(kind: type[Any], state: State, parcel: Parcel, at: str) -> Any:
     model = kind(**{name: parcel.take_value(f"{at}.{name}", value) for name, value in state["parameters"].items()})
-    model._validate_params()
+    model.check_parameters()
     model.n_features_in_ = whole(state, "n_features", 1)
     if flag(state, "named"):
         names = parcel.take_strings(f"{at}.feature_names")
@@ -107,10 +107,10 @@ _NUMBERS = ("slope_", "C_", "pocket_mistakes_")
 
 def pack_learner(model: Any, parcel: Parcel, at: str, ledger: bool) -> State:
     """Put in a linear learner."""
-    if not ledger and model._stores_rows:
+    if not ledger and model.stores_rows:
         raise ModelFileError(f"a {type(model).__name__} predicts with its mistakes: the ledger cannot be left out")
     runs = getattr(model, "_runs", [])
-    runs = runs if any(run is model._run for run in runs) else [model._run]
+    runs = runs if any(run is model.run_ for run in runs) else [model.run_]
     state = _pack_schema(model, parcel, at)
     state |= _pack_end(model)
     state["numbers"] = {name: float(getattr(model, name)) for name in _NUMBERS if hasattr(model, name)}
@@ -121,7 +121,7 @@ def pack_learner(model: Any, parcel: Parcel, at: str, ledger: bool) -> State:
     if hasattr(model, "shard_mistakes_"):
         parcel.put(f"{at}.shard_mistakes", model.shard_mistakes_)
         state["mix"] = model.mix_
-    state["chosen"] = next(i for i, run in enumerate(runs) if run is model._run)
+    state["chosen"] = next(i for i, run in enumerate(runs) if run is model.run_)
     state["runs"] = [pack_run(run, parcel, f"{at}.run{i}", ledger) for i, run in enumerate(runs)]
     return state
 
@@ -134,9 +134,9 @@ def unpack_learner(kind: type[Any], state: State, parcel: Parcel, at: str) -> An
     if len(runs) > 1:
         model._runs = runs
     run = runs[whole(state, "chosen", 0, len(runs) - 1)]
-    if model._stores_rows and (run.ledger.stored is None or run.ledger.absent):
+    if model.stores_rows and (run.ledger.stored is None or run.ledger.absent):
         raise ModelFileError("the mistakes that it predicts with are missing")
-    model._publish(run, run.per_pass)
+    model.publish(run, run.per_pass)
     _unpack_end(model, state)
     for name in _NUMBERS:
         if name in state["numbers"]:
@@ -217,7 +217,7 @@ def unpack_fisher(kind: type[Any], state: State, parcel: Parcel, at: str) -> Any
     for k, m in enumerate(moments):
         m.n, m.mean, m.scatter = float(n[k]), mean[k].copy(), scatter[k].copy()
     settings = {name: parcel.take_value(name, state["settings"][name]) for name in _SETTINGS}
-    kind(**settings)._validate_params()
+    kind(**settings).check_parameters()
     model._discriminant = _Discriminant(model.classes_, moments, SimpleNamespace(**settings))  # type: ignore[arg-type]
     if flag(state, "directed"):
         quotients = parcel.take(f"{at}.quotients", "f8", (-1,))

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from separatrix.engine.labels import encode, labels_of
 from separatrix.engine.rows import NO_WEIGHT, Array, as_rows
-from separatrix.estimators.base import ErrorDrivenClassifier
+from separatrix.learners.classifier import ErrorDrivenClassifier
 from separatrix.plots.drawing import canvas, colour, ink, legend
 
 
@@ -77,14 +77,14 @@ class PassesDisplay:
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together: one of them is missing")
         labels = labels_of(X, y, cls.__name__)
-        learner = clone(estimator).set_params(random_state=estimator._seed())
+        learner = clone(estimator).set_params(random_state=estimator.seed())
         if "calibrate" in learner.get_params():
             learner.set_params(calibrate=None)
         weight, shown = np.ones(len(labels)), np.arange(len(labels))
         if X_val is None:
             classes, codes = encode(labels)
             asked = clone(learner).set_params(early_stopping=True)
-            which = asked._held_out(None, None, as_rows(X), classes, codes, NO_WEIGHT).which
+            which = asked.held_out_fraction(as_rows(X), len(classes), codes, NO_WEIGHT).which
             X_val, y_val, weight[which] = _safe_indexing(X, which), labels[which], 0.0
             shown = np.setdiff1d(shown, which)
         fitted = clone(learner).fit(X, labels, weight, X_val, y_val)

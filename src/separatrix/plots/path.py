@@ -12,7 +12,7 @@ from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.rows import Array, Floats, Ints, as_rows
 from separatrix.engine.weights import Weights
-from separatrix.estimators.linear_base import LinearLearner
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.plots.drawing import canvas, colour, ink, legend, literal, scatter_classes, write_beside
 from separatrix.plots.plane import Plane, Window, label_axes, plane_of, window_of
 from separatrix.plots.readings import classifier_of, codes_of, names_of

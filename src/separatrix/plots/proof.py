@@ -10,7 +10,7 @@ from separatrix.analysis.best_separator import best_separator, flattened
 from separatrix.analysis.tracing import Trace
 from separatrix.engine.labels import encode_as, labels_of
 from separatrix.engine.rows import Floats, Ints, as_rows
-from separatrix.estimators.linear_base import LinearLearner
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.plots.drawing import canvas, colour, ink, legend, number
 from separatrix.plots.path import weights_after
 from separatrix.plots.readings import classifier_of
@@ -79,7 +79,7 @@ class ProofDisplay:
                 raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
             gamma = None if certificate.mistake_bound is None else certificate.margin[0]
         else:
-            presented = np.setdiff1d(np.arange(rows.n), model._run.left_out)
+            presented = np.setdiff1d(np.arange(rows.n), model.run_.left_out)
             codes = encode_as(model.classes_, labels)[presented]
             separator = best_separator(rows.take(presented), codes, K, bias=model.fit_intercept)
             gamma = None if separator is None else separator.gamma

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.orders import visits
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Ints, Rows, frozen
-from separatrix.engine.run import Problem, Run
+from separatrix.engine.run import Run
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.exact_simplex import TimeUp
 from separatrix.proofs.margin_interval import at_least, interval, primitive, squared

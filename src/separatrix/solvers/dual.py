@@ -7,18 +7,17 @@ mistakes, so that BLAS makes the products; those with examples that were mistake
 
 from __future__ import annotations
 
-import hashlib
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from separatrix.engine.growable import Column
 from separatrix.engine.orders import visits
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, frozen
-from separatrix.engine.run import PASS_CAP, WHY_IT_ENDED, Cycle, Outcome, Problem
+from separatrix.engine.stopping import StateDigests
 from separatrix.kernels.learning import dual
 from separatrix.solvers.dual_ledger import DualLedger
 from separatrix.solvers.dual_votes import Voters
@@ -34,7 +33,6 @@ PART = 250
 WORTHWHILE = 1 << 15
 """A block of products is shared among the hands in parts of so many rows, if it has so many entries."""
 NEVER = -1
-NOT_SEPARATED = "{:,} passes did not separate the data in the space of the kernel. Set max_iter to go on."
 NO_GRAM: Floats = np.empty((0, 0))
 
 
@@ -113,7 +111,6 @@ class DualRun:
         self._shown = np.flatnonzero(problem.weight) if problem.weight.size else np.arange(n)
         self._known = np.zeros(n, np.int64)
         self._cache = Cache(n, kernel, cache_mb)
-        self._marked: tuple[int, int, int] | None = None
         self._scratch = np.empty(K)
         self._out = tuple(np.empty(SHORT_BLOCK * K, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
 
@@ -211,14 +208,13 @@ class DualRun:
         self.ledger.append(*mistakes)
         self.corrections.append(example, up, down, by)
 
-    def mark(self, passes: int) -> None:
-        """Remember how things are after so many passes."""
-        self._marked = passes, self.ledger.steps, len(self.ledger)
+    def snapshot(self, passes: int) -> tuple[int, int, int]:
+        """Return where the ledger is after so many passes."""
+        return passes, self.ledger.steps, len(self.ledger)
 
-    def go_back(self) -> None:
-        """Go back to how things were when last marked."""
-        if self._marked is not None:
-            self.ledger.cut_to(*self._marked)
+    def restore(self, snapshot: tuple[int, int, int]) -> None:
+        """Go back to an earlier pass."""
+        self.ledger.cut_to(*snapshot)
 
     def voters(self) -> Voters:
         """Return the weights that the run went through."""
@@ -235,49 +231,55 @@ def visited(order: str, problem: Problem, seed: int, number: int) -> Ints:
     return whole[problem.weight[whole] != 0.0] if problem.weight.size else whole
 
 
-def train(
-    run: DualRun | ProjectedRun,
-    *,
-    order: str,
-    max_iter: int | None,
-    patience: int | None,
-    held_out_score: Callable[[], float] | None,
-    progress: Callable[[int, float | None], None],
-) -> Outcome:
-    """Make passes until one is clean, held-out accuracy stalls for `patience` passes, or `max_iter`.
+class DualPasses:
+    """The passes of a training in the dual."""
 
-    With `max_iter=None` also until the scores at the start of a pass in cyclic order come back: they would for ever.
-    """
-    ledger = run.ledger
-    per_pass: list[int] = []
-    scores: list[float] = []
-    seen: dict[bytes, int] = {}
-    cycle, converged, best = None, False, 0
-    limit = PASS_CAP if max_iter is None else max_iter
-    while len(per_pass) < limit and not converged:
-        number = len(per_pass)
-        run.bring_up()
-        if order == "cyclic" and cycle is None and ledger.budget is None:
-            first = seen.setdefault(hashlib.blake2b((run.scores + 0.0).tobytes()).digest(), number + 1)
-            cycle = Cycle(first, number + 1 - first) if first <= number else None
-        if cycle is not None and max_iter is None:
-            break
-        ledger.begin_pass()
-        per_pass.append(run.present(visited(order, run.problem, run.seed, number)))
-        if not np.isfinite(run.scores).all():
-            raise ValueError("the scores outgrew float64: scale the features or the weights down, or lower the degree")
-        converged = not per_pass[-1] and (order != "random" or not run.mistakes())
-        if held_out_score is not None:
-            scores.append(held_out_score())
-            if not best or scores[-1] > scores[best - 1]:
-                best = len(scores)
-                run.mark(best)
-        progress(per_pass[-1], scores[-1] if scores else None)
-        if patience is not None and len(scores) - best >= patience:
-            break
-    if patience is not None and best < len(scores):
-        run.go_back()
-    if max_iter is None and not converged:
-        why = NOT_SEPARATED if cycle is None else WHY_IT_ENDED["cycle"].replace("weights", "scores")
-        warnings.warn(why.format(len(per_pass), *(cycle or ())), ConvergenceWarning, stacklevel=4)
-    return Outcome(per_pass, converged, cycle, scores)
+    def __init__(self, run: DualRun | ProjectedRun, order: str, accuracy: Callable[[], float] | None) -> None:
+        self.run, self.order, self._accuracy = run, order, accuracy
+        self._digests = StateDigests()
+
+    def make_pass(self, number: int) -> tuple[int, float]:
+        """Present all examples once; a loss is not kept."""
+        self.run.bring_up()
+        self.run.ledger.begin_pass()
+        return self.run.present(visited(self.order, self.run.problem, self.run.seed, number)), 0.0
+
+    def sweep_is_clean(self) -> bool:
+        """Tell whether no example is a mistake now; an order that visits all has shown it."""
+        return self.order != "random" or not self.run.mistakes()
+
+    def held_out_accuracy(self) -> float | None:
+        """Return the accuracy on the held-out examples, if there are any."""
+        return None if self._accuracy is None else self._accuracy()
+
+    def snapshot(self, passes: int) -> Any:
+        """Return how things are after so many passes."""
+        return self.run.snapshot(passes)
+
+    def restore(self, snapshot: Any) -> None:
+        """Go back to an earlier pass."""
+        self.run.restore(snapshot)
+
+    def finish(self) -> None:
+        """Do nothing more."""
+
+    def state(self) -> tuple[Array, ...]:
+        """Return a digest of the scores of all examples, which determine all that follows."""
+        self.run.bring_up()
+        return self._digests.add(self.run.scores)
+
+    def past_states(self) -> Iterable[tuple[Array, ...]]:
+        """Return nothing: a training in the dual is not resumed."""
+        return ()
+
+    def cycle_start(self, period: int) -> int:
+        """Return the first pass whose starting scores come back."""
+        return self._digests.first_repeated(period)
+
+    def verdict(self, seconds: float) -> str:
+        """Return "undecided": nothing is proven in the space of a kernel."""
+        return "undecided"
+
+    def is_finite(self) -> bool:
+        """Tell whether all scores are finite."""
+        return bool(np.isfinite(self.run.scores).all())

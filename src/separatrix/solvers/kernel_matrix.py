@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.extmath import safe_sparse_dot
 
-from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, dense_product, frozen
 from separatrix.kernels.learning import dual
 from separatrix.solvers.threads import Crew, alone, crew
 
@@ -54,7 +53,7 @@ class Kernel:
             return left.entries(right.which)
         if self.function is not None:
             return self._called(left, right)
-        return np.ascontiguousarray(safe_sparse_dot(left.points, right.points.T, dense_output=True))
+        return dense_product(left.points, right.points.T)
 
     def _called(self, left: Side, right: Side) -> Array:
         assert self.function is not None

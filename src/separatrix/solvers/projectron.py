@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Ints, frozen
-from separatrix.engine.run import Problem
 from separatrix.kernels.learning import dual
 from separatrix.solvers.dual_ledger import DualLedger, summed
 from separatrix.solvers.dual_votes import Voters
@@ -44,7 +44,6 @@ class ProjectedRun:
         self._last, self._late = np.zeros((2, K, self._room))
         self._scratch = np.empty(K)
         self._out = tuple(np.empty(K, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
-        self._marked: tuple[tuple[int, int, int], Floats, Floats] | None = None
 
     def present(self, order: Ints) -> int:
         """Present examples in order, writing the ledger; return the number of mistakes."""
@@ -67,16 +66,15 @@ class ProjectedRun:
         wrong = dual.count_mistakes(problem.codes, problem.weight, self.scores, self._scratch, self.joint, self.ledger.tie)
         return int(wrong)
 
-    def mark(self, passes: int) -> None:
-        """Remember how things are after so many passes."""
+    def snapshot(self, passes: int) -> tuple[tuple[int, int, int], Floats, Floats]:
+        """Return how things are after so many passes."""
         ledger = self.ledger
-        self._marked = (passes, ledger.steps, len(ledger)), self._last.copy(), self._late.copy()
+        return (passes, ledger.steps, len(ledger)), self._last.copy(), self._late.copy()
 
-    def go_back(self) -> None:
-        """Go back to how things were when last marked."""
-        if self._marked is not None:
-            when, self._last, self._late = self._marked
-            self.ledger.cut_to(*when)
+    def restore(self, snapshot: tuple[tuple[int, int, int], Floats, Floats]) -> None:
+        """Go back to an earlier pass."""
+        when, self._last, self._late = snapshot
+        self.ledger.cut_to(*when)
 
     def voters(self) -> Voters:
         """Return the weights that the run went through; without a record, the last and the averaged ones."""

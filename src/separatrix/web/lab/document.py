@@ -13,8 +13,8 @@ from separatrix.analysis.best_separator import best_separator
 from separatrix.analysis.tracing import presentations
 from separatrix.data.errors import DataError
 from separatrix.engine.labels import encode, encode_as, plain
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Rows, as_rows
-from separatrix.engine.run import Problem
 from separatrix.engine.weights import Weights
 from separatrix.estimators.max_margin import MaxMarginClassifier
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier

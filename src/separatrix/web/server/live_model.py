@@ -7,7 +7,6 @@ predictions read follows the one that learns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -15,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.labels import with_newcomer
-from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, frozen
+from separatrix.engine.presenting import Mistakes, Problem
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, BareRows, Floats, Ints, frozen
 from separatrix.engine.rules import tie_code
-from separatrix.engine.run import Run, columns
-from separatrix.kernels.learning import passes, replays
+from separatrix.engine.run import Run
+from separatrix.kernels.learning import replays
 from separatrix.kernels.learning import rows as kernels
 from separatrix.modelfile.model import Model
 from separatrix.web.server.commits import Commit, SparseRows
@@ -38,16 +38,15 @@ class LiveModel:
         trained, self.features = model.estimator, model.features
         self.learner = type(trained)(**trained.get_params())
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
-        unnamed = hasattr(trained, "_run") and not hasattr(trained, "feature_names_in_")
+        unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
         self._numbered = trained.n_features_in_ if unnamed else 0
         self.progressive = ProgressiveValidation()
         self.classes: list[Any] = []
         self.number: dict[Any, int] = {}
         self.n_names = 0
         self.run: Run | None = None
-        self._out: tuple[Array, ...] = ()
-        if hasattr(trained, "_run"):
-            self._go_on_with(trained._run)
+        if hasattr(trained, "run_"):
+            self._go_on_with(trained.run_)
         elif self.features is not None:
             self.n_names = self.features.n_features_out_
 
@@ -114,7 +113,7 @@ class LiveModel:
     def _meet(self, label: Any, width: int) -> None:
         if self.run is None:
             learner = self.learner
-            self.run = learner._new_run(np.array([label]), max(1, width), learner.C)
+            self.run = learner.new_run(np.array([label]), max(1, width), learner.C)
             for flat in (self.run.last, self.run.late):
                 flat.lay(True)
             self.run.stream()
@@ -170,32 +169,22 @@ class LiveModel:
         self._count(commit)
         return commit
 
-    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, erred: Array) -> Iterator[tuple[Array, ...]]:
-        """Present rows of known classes; yield the mistakes, with the classes' numbers."""
+    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, erred: Array) -> list[tuple[Array, ...]]:
+        """Present rows of known classes; return the mistakes, with the classes' numbers."""
         run = self.run
         assert run is not None
-        ledger = run.ledger
-        run.used = None
-        if len(self.classes) < 2:
-            ledger.steps += end - start
-            return
-        codes = np.empty(end, np.int32)
-        codes[start:] = self._place_of[numbers]
-        K = run.last.K
-        each = 1 if run.joint else K
-        for begin in range(start, end, _ROWS):
-            stop = min(begin + _ROWS, end)
-            if not self._out or len(self._out[0]) < (stop - begin) * each:
-                self._out = columns((stop - begin) * each)
-            m, steps = passes.present(
-                *(block.parts, run.last.d, frozen(codes), NO_WEIGHT, NO_ORDER, NO_ORDER, begin, stop),
-                *((run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma, None if K == 1 else np.empty(K)),
-                *((run.bias, run.joint, ledger.tie, run.rule.code, run.rule.margin), np.array([run.rule.C])),
-                *(ledger.steps, ledger.average_after, self._out, run.tally, erred[begin:stop]),
-            )
-            ledger.steps = int(steps)
-            step, row, _, up, down, correction, _, shrink = (column[: int(m)].copy() for column in self._out)
-            yield step, row, self._number_at[up], self._number_at[down], correction, shrink
+        codes = np.zeros(end, np.int32)
+        if len(self.classes) > 1:
+            codes[start:] = self._place_of[numbers]
+        parts: list[tuple[Array, ...]] = []
+
+        def collect(mistakes: Mistakes) -> None:
+            step, row, _, up, down, correction, _, shrink = (column.copy() for column in mistakes)
+            parts.append((step, row, self._number_at[up], self._number_at[down], correction, shrink))
+
+        problem = Problem(BareRows(run.last.d, *block.parts), frozen(codes))
+        run.present_to(problem, start, end, collect, erred[start:end], _ROWS)
+        return parts
 
     # Being brought up to date.
 
@@ -292,7 +281,7 @@ class LiveModel:
         assert self.run is not None
         if len(self.classes) == 1:
             return self.classes * len(scores)
-        chosen: list[Any] = self.run.classes[self.learner._decide(scores, len(self.classes))].tolist()
+        chosen: list[Any] = self.run.classes[self.learner.decide(scores, len(self.classes))].tolist()
         return chosen
 
     def model(self, names: list[str] | None) -> Model:
@@ -307,8 +296,7 @@ class LiveModel:
         learner.__dict__.pop("feature_names_in_", None)
         if names and len(names) != self._numbered:
             learner.feature_names_in_ = np.array(names, dtype=object)
-        learner._publish(run, run.per_pass)
-        learner.converged_, learner.cycle_ = False, None
+        learner.publish(run, run.per_pass)
         return Model(learner, self.features, dict(self._facts))
 
     def same(self, other: LiveModel) -> bool:
@@ -319,7 +307,7 @@ class LiveModel:
         """Return all that learning depends on, as plain values."""
         if self.run is None:
             return [self.n_names, self.progressive.state()]
-        run = self.model(None).estimator._run
+        run = self.model(None).estimator.run_
         arrays = [*run.last.weights(), *run.late.weights(), *run.last.spreads(), run.tally]
         counts = [run.rows_seen, run.ledger.total, run.ledger.average_after, run.radius_squared, *run.per_pass]
         return [

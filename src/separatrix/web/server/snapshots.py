@@ -51,7 +51,7 @@ def fresh(settings: dict[str, Any]) -> Model:
     if settings["learner"] not in LEARNERS:
         raise DataError(f"--learner is {settings['learner']!r}: it must be one of {', '.join(LEARNERS)}")
     learner = LEARNERS[settings["learner"]](rule=settings["rule"], C=settings["C"])
-    learner._validate_params()
+    learner.check_parameters()
     features = None
     if settings["text"]:
         features = TextFeaturizer(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
@@ -72,7 +72,7 @@ def usable(model: Model) -> Model:
         raise DataError(f'the rule "{estimator.rule}" keeps a matrix, and names may come: train with the rule arow')
     estimator.set_params(calibrate=None)
     if estimator.C == "auto":
-        estimator.set_params(C=estimator._run.rule.C)
+        estimator.set_params(C=estimator.run_.rule.C)
     if hasattr(estimator, "record"):
         estimator.set_params(record=False)
     return model
@@ -83,7 +83,7 @@ def names_of(model: Model) -> list[str] | None:
     if model.features is not None:
         return None
     estimator = model.estimator
-    if not hasattr(estimator, "_run"):
+    if not hasattr(estimator, "run_"):
         return []
     names = getattr(estimator, "feature_names_in_", range(estimator.n_features_in_))
     return [str(name) for name in names]

@@ -6,40 +6,43 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.inputs import check_newcomers, declared_classes, names_of, read_rows
-from separatrix.engine.labels import encode_as, labels_of, newcomers
+from separatrix.engine.inputs import check_newcomers, declared_classes, names_of
+from separatrix.engine.labels import encode_as, newcomers
 from separatrix.engine.orders import Visits
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Rows, frozen
-from separatrix.engine.run import Problem, Run
-from separatrix.estimators.linear_base import LinearLearner
+from separatrix.engine.run import Run
 from separatrix.learners.auto_c import grid_for
 from separatrix.learners.calibration import takes_streams
+from separatrix.learners.linear_base import LinearLearner
 
 
 class OnlineLearner(LinearLearner):
-    """A linear learner that can go on learning from a stream."""
+    """A linear learner that can continue to learn from a stream."""
 
-    @takes_streams  # type: ignore[untyped-decorator]
+    _runs: list[Run]
+
+    @takes_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Present the rows of X once, in their order, and go on from what was learned before.
+        """Present the rows of X once, in their order, and continue from what was learned before.
 
         One row at a time or in batches of any size: the weights come out the same, bit for bit. A class that `classes` did
         not declare is added when its first example comes and starts from zero weights. With `C="auto"` every C of a grid
         learns from each batch, and the one with the fewest errors so far, each counted before it was learned from, is used.
         """
-        first = not hasattr(self, "_run")
+        first = not hasattr(self, "run_")
         if first:
-            self._validate_params()
+            self.check_parameters()
         else:
-            self._check_unchanged(self._run)
+            self._check_unchanged(self.run_)
         if self.class_weight == "balanced":
             raise ValueError('class_weight="balanced" needs all labels at once; give a dict to partial_fit')
-        y = labels_of(X, y, type(self).__name__)
-        rows = read_rows(self, X, reset=first)
-        weight = frozen(self._weight(sample_weight, y))
+        y = self._read_labels(X, y)
+        rows = self.read_rows(X, reset=first)
+        weight = frozen(self.example_weight(sample_weight, y))
         radius_squared = rows.survey(weight, names_of(self))
         declared = None if classes is None else declared_classes(classes)
-        runs = self._begin(rows, y[:1].copy() if declared is None else declared) if first else self._side_by_side()
+        runs = self.new_runs(rows, y[:1].copy() if declared is None else declared) if first else self.runs()
         strangers = newcomers(runs[0].classes, y)
         if declared is not None:
             encode_as(declared, y)
@@ -49,44 +52,34 @@ class OnlineLearner(LinearLearner):
             for run in runs:
                 run.radius_squared = max(run.radius_squared, radius_squared)
                 run.ledger.weighted = run.ledger.weighted or bool(np.any((weight != 0.0) & (weight != 1.0)))
-                self._go_on(run, rows, y, weight, strangers)
+                self._present(run, rows, y, weight, strangers)
         finally:
-            if len(runs) > 1:
-                self._runs = runs
-                self.C_scores_ = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs}
-            best = min(runs, key=lambda run: run.errors)
-            if self.C == "auto":
-                self.C_ = best.rule.C
-            self._publish(best, best.per_pass)
-            self.converged_ = False
-            self.cycle_ = None
-            self._tell(slope_=None)
+            self.publish_best(runs)
         return self
 
-    def to_river(self) -> Any:
-        """Return a River classifier that learns as this learner does, and goes on from what it has learned.
+    def publish_best(self, runs: list[Run]) -> None:
+        """Set the fitted attributes from a stream's run, or from the one with the fewest errors of several C's."""
+        best = min(runs, key=lambda run: run.errors)
+        several = len(runs) > 1
+        accuracy = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs} if several else None
+        self.publish(best, best.per_pass, slope_=None)
+        if several:
+            self._runs, self.C_scores_ = runs, accuracy
+        if self.C == "auto":
+            self.C_ = best.rule.C
 
-        It has `learn_one({"free": 1, "money": 1}, "spam")` and `predict_one`, and works with all of River's evaluation.
-        Needs `separatrix[river]`.
-        """
-        from separatrix.estimators.river import classifier_of
-
-        return classifier_of(self)
-
-    def _begin(self, rows: Rows, classes: Array) -> list[Run]:
+    def new_runs(self, rows: Rows, classes: Array) -> list[Run]:
         """Return a run, or one for each C of a grid that fits the first example."""
         if self.C != "auto":
-            return [self._new_run(classes, rows.d, self.C)]
-        self._check_choosable()
-        return [
-            self._new_run(classes, rows.d, C) for C in grid_for(rows.take(np.arange(min(rows.n, 1))), self.fit_intercept)
-        ]
+            return [self.new_run(classes, rows.d, self.C)]
+        self.check_choosable()
+        return [self.new_run(classes, rows.d, C) for C in grid_for(rows.take(np.arange(min(rows.n, 1))), self.fit_intercept)]
 
-    def _side_by_side(self) -> list[Run]:
-        """Return the run to go on with, or all where several C's are still tried."""
-        return self._runs if any(run is self._run for run in getattr(self, "_runs", ())) else [self._run]
+    def runs(self) -> list[Run]:
+        """Return the run that a stream continues, or all where several C's are still tried."""
+        return self._runs if any(run is self.run_ for run in getattr(self, "_runs", ())) else [self.run_]
 
-    def _go_on(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
+    def _present(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
         """Present the rows once, adding the classes that are first met."""
         before, offset = len(run.ledger), run.rows_seen
         run.stream()

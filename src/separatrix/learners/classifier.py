@@ -1,0 +1,211 @@
+"""What plain classifiers share: input is read and checked, scores become labels, a fit is given examples and weights.
+
+A class here needs no scikit-learn. `estimators` overrides the few methods that read input (`read_rows`, `_read_labels`,
+`_check_fitted`) by those of scikit-learn's contract; everything else is written once, here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from types import MethodType
+from typing import Any, Self
+
+import numpy as np
+
+from separatrix.engine.inputs import HeldOut, NoneHeldOutError, example_weight, names_of
+from separatrix.engine.labels import Codes, encode, encode_as, labels_of
+from separatrix.engine.parameters import NotFittedError, Parameterized
+from separatrix.engine.presenting import Problem
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, frozen
+
+
+class available_if:  # noqa: N801
+    """Decorate a method that exists only while `check(self)` does not raise an AttributeError."""
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        self.check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        """Return the method with its condition."""
+        return _AvailableMethod(method, self.check)
+
+
+class _AvailableMethod:
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
+        self.method, self.check = method, check
+        self.__doc__, self.__name__ = method.__doc__, method.__name__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]:
+        if instance is None:
+            return self.method
+        self.check(instance)
+        return MethodType(self.method, instance)
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Return the generator that a `random_state` means: a seed, a generator itself, or NumPy's global one for None."""
+    if random_state is None or random_state is np.random:
+        return np.random.mtrand._rand
+    return random_state if isinstance(random_state, np.random.RandomState) else np.random.RandomState(random_state)
+
+
+class PlainClassifier(Parameterized):
+    """A classifier that decides by the scores of its outputs: one for two classes, one a class for more."""
+
+    classes_: Array
+    n_features_in_: int
+    not_fitted_error: type[Exception] = NotFittedError
+
+    # Input. An estimator reads it by scikit-learn's rules.
+
+    def read_rows(self, X: Any, reset: bool = False) -> Rows:
+        """Return X as the kernels read it; its width is set by a fit (`reset`) and checked afterwards."""
+        matrix = as_matrix(X)
+        if reset:
+            self.n_features_in_ = matrix.shape[1]
+        elif matrix.shape[1] != self.n_features_in_:
+            name = self.public_name()
+            raise ValueError(f"X has {matrix.shape[1]} features, but {name} is expecting {self.n_features_in_} features")
+        return Rows(matrix)
+
+    def _read_labels(self, X: Any, y: Any, who: str | None = None) -> Array:
+        return labels_of(X, y, who or self.public_name())
+
+    def _read_examples(self, X: Any, y: Any) -> tuple[Rows, Array, Array, Codes]:
+        """Return what a fit begins with: X as rows, the labels, the sorted classes, and the code of each label."""
+        labels = self._read_labels(X, y)
+        rows = self.read_rows(X, reset=True)
+        classes, codes = encode(labels)
+        if len(classes) < 2:
+            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+        return rows, labels, classes, codes
+
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
+        return hasattr(self, "classes_")
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted():
+            raise self.not_fitted_error(f"this {self.public_name()} is not fitted yet: call fit first")
+
+    def unfitted(self, **changes: Any) -> Self:
+        """Return a new learner of the same class with the same parameters, but for some changes."""
+        return type(self)(**self.get_params(deep=False) | changes)
+
+    # Scores and decisions.
+
+    def scores(self, rows: Rows) -> Floats:
+        """Return the scores of a fitted classifier, a column for each output."""
+        raise NotImplementedError
+
+    def _linear_scores(self, rows: Rows, coef: Floats, intercept: Floats) -> Floats:
+        """Return ⟨w,x⟩ + b; NaN and infinity in X are looked for where a score shows them, in a sparse matrix before."""
+        if rows.sparse:
+            rows.survey(names=names_of(self))
+        scores = rows.scores(coef, intercept)
+        if not np.isfinite(scores).all():
+            rows.survey(names=names_of(self))
+        return scores
+
+    def decide(self, scores: Floats, n_classes: int) -> Ints:
+        """Return the code of the class that each row of scores is for."""
+        winners: Ints = np.argmax(scores, axis=1) if n_classes > 2 else (scores[:, 0] > 0).astype(np.int64)
+        return winners
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
+        self._check_fitted()
+        scores = self.scores(self.read_rows(X))
+        return scores if len(self.classes_) > 2 else scores[:, 0]
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted labels; a score of exactly 0 goes to `classes_[0]`, or as `tie` says where there is one."""
+        self._check_fitted()
+        labels: Array = self.classes_[self.decide(self.scores(self.read_rows(X)), len(self.classes_))]
+        return labels
+
+
+class ErrorDrivenClassifier(PlainClassifier):
+    """A classifier that learns from mistakes: its parameters `tie`, `class_weight`, `random_state` and early stopping."""
+
+    tie: str
+    class_weight: Any
+    random_state: Any
+    early_stopping: bool
+    validation_fraction: float
+
+    def seed(self) -> int:
+        """Return the seed of the order: an integer `random_state` itself, else a number drawn from it."""
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _examples(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any
+    ) -> tuple[Array, Array, Problem, HeldOut | None]:
+        """Return the labels, the classes, the problem to train on (what is held out of X has weight 0), and the held-out."""
+        rows, labels, classes, codes = self._read_examples(X, y)
+        weight = self.example_weight(sample_weight, labels, classes)
+        held_out = self._held_out(X_val, y_val, rows, classes, codes, weight)
+        if held_out is not None and held_out.rows is rows:
+            weight = np.ones(rows.n) if not weight.size else weight
+            weight[held_out.which] = 0.0
+        return labels, classes, Problem(rows, frozen(codes), frozen(weight)), held_out
+
+    def example_weight(self, sample_weight: Any, y: Array, classes: Array | None = None) -> Floats:
+        """Return the weight of each example: its own times that of its class; an empty array where all are 1."""
+        weight = example_weight(sample_weight, len(y))
+        if weight.size and not np.any(weight) and classes is not None:
+            raise ValueError("every sample_weight is zero: nothing is left to learn from")
+        if self.class_weight is None:
+            return weight
+        by_class = self.class_weight
+        if by_class == "balanced":
+            labels, codes = encode(y)
+            by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
+        factors = np.ones(len(y))
+        for label, factor in by_class.items():
+            if not (np.isfinite(factor) and factor >= 0):
+                raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
+            if classes is not None and label not in classes.tolist():
+                raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
+            factors[y == label] = factor
+        if classes is not None and not np.any(factors):
+            raise ValueError("class_weight is zero for every class: nothing is left to learn from")
+        return factors * weight if weight.size else factors
+
+    def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
+        """Return the caller's held-out examples, or a held-out fraction of each class, or None."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together; one of them is missing")
+        if X_val is not None:
+            labels = self._read_labels(X_val, y_val, "X_val")
+            validation = self.read_rows(X_val)
+            validation.survey(names=names_of(self))
+            return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
+        if not self.early_stopping:
+            return None
+        return self.held_out_fraction(rows, len(classes), codes, weight)
+
+    def held_out_fraction(self, rows: Rows, n_classes: int, codes: Codes, weight: Floats) -> HeldOut:
+        """Return `validation_fraction` of the examples of each class, drawn by `random_state`."""
+        generator = random_generator(self.random_state)
+        chosen: list[Ints] = []
+        for k in range(n_classes):
+            members = generator.permutation(np.flatnonzero((codes == k) & (weight != 0.0 if weight.size else True)))
+            chosen.append(members[: max(0, min(round(self.validation_fraction * len(members)), len(members) - 1))])
+        which = np.sort(np.concatenate(chosen))
+        if not which.size:
+            raise NoneHeldOutError(
+                f"validation_fraction={self.validation_fraction} of {len(codes)} examples leaves none to hold out: "
+                "give more examples, a larger fraction, or X_val and y_val"
+            )
+        return HeldOut(rows, frozen(which), codes[which])
+
+    def decide(self, scores: Floats, n_classes: int) -> Ints:
+        """Return the code of the class that each row of scores is for; for two classes `tie` decides a score of 0."""
+        if n_classes == 2 and self.tie == "+1":
+            positive: Ints = (scores[:, 0] >= 0).astype(np.int64)
+            return positive
+        return super().decide(scores, n_classes)

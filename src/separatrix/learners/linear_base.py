@@ -1,0 +1,334 @@
+"""What the linear learners share: parameters, training, scores, and their state for a file.
+
+L1 2 and 5, L2 4–5, L3 4–5, L4 2, L5 2–3 of the lectures.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from separatrix.engine.hooks import hook
+from separatrix.engine.inputs import HeldOut, names_of, schema_kept
+from separatrix.engine.labels import Codes
+from separatrix.engine.ledger import Ledger
+from separatrix.engine.loop import train
+from separatrix.engine.orders import ORDERS
+from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, verbosity, whole
+from separatrix.engine.presenting import Problem
+from separatrix.engine.progress import passes_bar
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows
+from separatrix.engine.rules import RULES, TIES, Rule
+from separatrix.engine.run import MemoryPasses, Run, Watcher
+from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
+from separatrix.engine.weights import Weights, n_outputs
+from separatrix.learners.auto_c import Choice, choose
+from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
+from separatrix.learners.classifier import ErrorDrivenClassifier
+
+MOST_MATRIX_BYTES = 1 << 31
+"""What the matrices of "arow-full" may take."""
+
+
+class NotConvergedWarning(UserWarning):
+    """Training until convergence ended without a clean pass."""
+
+
+class LinearLearner(Calibrated, ErrorDrivenClassifier):
+    """What the linear learners share: the parameters, the passes, the ledger, and scores ⟨w,x⟩ + b."""
+
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "rule": choices(*RULES),
+        "C": number(0, closed="neither") | choices("auto"),
+        "margin": number(0),
+        "tie": choices(*TIES),
+        "multi_class": choices("joint", "ovr"),
+        "order": choices(*ORDERS),
+        "fit_intercept": boolean,
+        "max_iter": whole(1) | none,
+        "early_stopping": boolean,
+        "validation_fraction": number(0, 1, closed="neither"),
+        "n_iter_no_change": whole(1),
+        "class_weight": instance_of(dict) | choices("balanced") | none,
+        "calibrate": choices("sigmoid") | none,
+        "warm_start": boolean,
+        "random_state": seed,
+        "verbose": verbosity,
+        "record": boolean,
+    }
+    averages: bool = False
+    """Whether predictions are made with the mean of the weights."""
+    stores_rows: bool = False
+    """Whether predictions need the rows of the mistakes."""
+    average_from: int = 1
+    tol: float | None = None
+
+    def __init__(
+        self,
+        *,
+        rule: str = "perceptron",
+        C: float | str = 1.0,
+        margin: float = 1.0,
+        tie: str = "mistake",
+        multi_class: str = "joint",
+        order: str = "shuffle",
+        fit_intercept: bool = True,
+        max_iter: int | None = 20,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight: Any = None,
+        calibrate: str | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        record: bool = False,
+    ) -> None:
+        self.rule = rule
+        self.C = C
+        self.margin = margin
+        self.tie = tie
+        self.multi_class = multi_class
+        self.order = order
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.record = record
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Make passes over X until one is without a mistake, or `max_iter`.
+
+        Parameters
+        ----------
+        X : array, CSR matrix or data frame of shape (n_examples, n_features)
+        y : labels
+        sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
+        X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
+            `early_stopping=True` they take the place of a held-out fraction of X
+        """
+        self.check_parameters()
+        with schema_kept(self):
+            y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
+            rows = problem.rows
+            radius_squared = rows.survey(problem.weight, names_of(self))
+            start, seed = self.start_weights(classes, rows.d) if self.warm_start else None, self.seed()
+            choice = self.choose_c(classes, problem, held_out, start, seed) if self.C == "auto" else None
+            run = self.new_run(classes, rows.d, self.C if choice is None else choice.C, start)
+            run.radius_squared = radius_squared
+            run.left_out, run.order, run.seed = np.flatnonzero(problem.weight == 0.0), self.order, seed
+            run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
+            history = self._train(run, problem, held_out)
+            slope = None if self.calibrate is None else self._slope(run, problem, held_out, sample_weight, y)
+        if run.keeps_rows:
+            run.ledger.keep_rows(rows, 0, 0)
+        run.rows_seen = rows.n
+        self.publish(
+            *(run, history.mistakes, history),
+            validation_scores_=None if held_out is None else history.scores,
+            slope_=slope,
+            C_=None if choice is None else choice.C,
+            C_scores_=None if choice is None else choice.accuracy,
+            _runs=None,
+        )
+        self._warn(history)
+        return self
+
+    def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
+        """Return the slope of the probabilities, found on the caller's held-out examples or by cross-fitting."""
+        if held_out is not None and held_out.rows is not problem.rows:
+            return find_slope(self._held_out_scores(run, problem, held_out)(), held_out.codes, NO_WEIGHT)
+        if run.ledger.start is not None:
+            raise ValueError("after a warm start every example of X has been seen: calibrate needs X_val and y_val")
+        weight = self.example_weight(sample_weight, y, run.classes)
+        return cross_fitted_slope(self, run.rule.C, problem.rows, problem.codes, weight, run.seed)
+
+    # Training.
+
+    def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> History:
+        accuracy = None
+        if held_out is not None:
+            scores = self._held_out_scores(run, problem, held_out)
+            accuracy = partial(self._accuracy, scores, held_out.codes, len(run.classes))
+        passes = MemoryPasses(
+            *(run, problem),
+            average_from=self.average_from,
+            accuracy=accuracy,
+            prove=partial(self.prove, run, problem),
+            watcher=self._watcher(run, problem),
+        )
+        with passes_bar(self.verbose, self.max_iter, self.public_name()) as progress:
+            return train(passes, self.reasons(run), after_pass=lambda history: progress(*history.news()))
+
+    def reasons(self, run: Run) -> list[Reason]:
+        """Return the reasons to end a training that the parameters mean."""
+        return reasons(
+            order=self.order,
+            max_iter=self.max_iter,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            tol=self.tol,
+            repeats=not run.rule.spread,
+            ends_on_separable=run.rule.entry.ends,
+        )
+
+    def _warn(self, history: History, category: type[Warning] = NotConvergedWarning, stacklevel: int = 3) -> None:
+        """Warn where training was to go on until convergence and ended without a clean pass."""
+        if self.max_iter is not None:
+            return
+        rule = self.run_.rule
+        why = why_not_converged(history, rule=rule.name, ends_on_separable=rule.entry.ends)
+        if why is not None:
+            warnings.warn(why, category, stacklevel=stacklevel)
+
+    def prove(self, run: Run, problem: Problem, seconds: float) -> str:
+        """Return what can be proven about the presented examples in so many seconds: can all be got right?"""
+        presented = problem.taken(np.flatnonzero(problem.weight)) if problem.weight.size else problem
+        if len(np.unique(presented.codes)) < len(run.classes):
+            return "undecided"  # a class without a presented example: a certificate is about classes with examples
+        targets = [presented.codes]
+        if len(run.classes) > 2 and not run.joint:
+            targets = [(presented.codes == k).astype(np.int32) for k in range(len(run.classes))]
+        K, certify = len(run.classes) if run.joint else 2, hook("prove")
+        verdicts = {certify(presented.rows, codes, K, run.bias, False, seconds / len(targets)).verdict for codes in targets}
+        return next(v for v in ("inseparable", "touching", "undecided", "separable") if v in verdicts)
+
+    def _accuracy(self, scores: Callable[[], Floats], codes: Codes, n_classes: int) -> float:
+        return float(np.mean(self.decide(scores(), n_classes) == codes))
+
+    # What the kinds of learners do differently.
+
+    def _watcher(self, run: Run, problem: Problem) -> Watcher | None:
+        return None
+
+    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+        """Return a function that scores the held-out examples with the weights that would be used now."""
+        return lambda: held_out.rows.scores(*run.weights(), held_out.which)
+
+    # State.
+
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
+        return hasattr(self, "run_")
+
+    def choose_c(
+        self, classes: Array, problem: Problem, held_out: HeldOut | None, start: Weights | None, seed: int
+    ) -> Choice:
+        """Return the C of a grid that does best on held-out examples."""
+        self.check_choosable()
+        template = self.new_run(classes, problem.rows.d, 1.0, start)
+        template.seed = seed
+        return choose(
+            *(template, problem, held_out),
+            order=self.order,
+            max_iter=self.max_iter,
+            fraction=self.validation_fraction,
+            decide=partial(self.decide, n_classes=len(classes)),
+        )
+
+    def check_choosable(self) -> None:
+        """Raise where the rule has no C to choose."""
+        if not RULES[self.rule].has_C:
+            names = ", ".join(name for name, rule in RULES.items() if rule.has_C)
+            raise ValueError(f'C="auto" chooses for rules that have a C ({names}), but rule={self.rule!r}')
+
+    def new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
+        """Return a run that has learned nothing yet."""
+        side, outputs = d + 1, n_outputs(len(classes))
+        if RULES[self.rule].spread == "full" and 8 * outputs * side**2 > MOST_MATRIX_BYTES:
+            raise ValueError(
+                f'rule="arow-full" keeps a matrix of {side:,} × {side:,} for each of {outputs} outputs, '
+                f"{8 * outputs * side**2 / 1e9:,.1f} GB: it is for few features; "
+                'rule="arow" keeps a variance for each weight'
+            )
+        return Run(
+            classes,
+            d,
+            bias=self.fit_intercept,
+            tie=self.tie,
+            multi_class=self.multi_class,
+            average=self.averages,
+            scored=self.record,
+            rule=Rule(self.rule, float(self.margin), float(C)),
+            keeps_rows=self.record or self.stores_rows,
+            start=start,
+        )
+
+    def start_weights(self, classes: Array, n_features: int) -> Weights | None:
+        """Return the last weights of the fit before, for a warm start; None before the first fit."""
+        if not hasattr(self, "run_"):
+            return None
+        if not np.array_equal(classes, self.classes_) or self.run_.last.d != n_features:
+            raise ValueError("warm_start=True needs the same classes and features as the fit before")
+        self._check_unchanged(self.run_)
+        return self.run_.last.weights()
+
+    def _check_unchanged(self, run: Run) -> None:
+        """Raise where a parameter that the weights depend on was changed since the run began."""
+        for name, value in self._begun(run).items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name} was {value!r} when learning began and cannot change between calls of partial_fit or in a "
+                    "warm start; call fit() again"
+                )
+
+    def _begun(self, run: Run) -> dict[str, Any]:
+        """Return the parameters that the weights depend on, as they were when the run began."""
+        begun = {"fit_intercept": run.bias, "tie": run.tie, "multi_class": run.multi_class, **run.rule._asdict()}
+        begun["rule"] = begun.pop("name")
+        begun["C"] = self.C if self.C == "auto" and hasattr(self, "C_") else begun["C"]
+        return begun
+
+    def publish(self, run: Run, mistakes_per_pass: list[int], history: History | None = None, **attributes: Any) -> None:
+        """Set the fitted attributes that follow from a run.
+
+        Parameters
+        ----------
+        history : how training ended; None while it goes on
+        attributes : others to set, or to remove where they are None, so that nothing is left of the fit before
+        """
+        self.run_, run.per_pass = run, mistakes_per_pass
+        self.classes_ = run.classes
+        self.ledger_: Ledger = run.ledger
+        self.mistakes_per_pass_ = list(mistakes_per_pass)
+        self.n_mistakes_ = sum(mistakes_per_pass)
+        self.n_errors_ = run.errors
+        self.n_iter_ = len(mistakes_per_pass)
+        self.n_seen_ = run.ledger.steps + run.steps_dropped
+        self.radius_ = float(np.sqrt(run.radius_squared + run.bias))
+        self.converged_: bool = history is not None and history.ended == "clean" and run.ledger.cut is None
+        self.cycle_: Cycle | None = None if history is None else history.cycle
+        for name, value in attributes.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
+
+    # Output.
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights used: (1, n_features) for two classes, (n_classes, n_features) for more."""
+        if not hasattr(self, "run_"):
+            raise AttributeError(f"this {self.public_name()} has no coef_ before it is fitted")
+        return self.run_.weights().coef
+
+    @property
+    def intercept_(self) -> Floats:
+        """The bias of each output; zero with `fit_intercept=False`."""
+        if not hasattr(self, "run_"):
+            raise AttributeError(f"this {self.public_name()} has no intercept_ before it is fitted")
+        return self.run_.weights().intercept
+
+    def scores(self, rows: Rows) -> Floats:
+        """Return the scores of the rows, a column for each output."""
+        return self._linear_scores(rows, *self.run_.weights())
