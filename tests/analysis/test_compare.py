@@ -11,13 +11,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from typer.testing import CliRunner
 
 from separatrix import Perceptron, compare
 from separatrix.analysis import cross_validation

@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
-from typer.testing import CliRunner
 
 from separatrix import AveragedPerceptron, MaxMarginClassifier, Perceptron, load, reference, save, trace
 from separatrix.cli import app

@@ -12,8 +12,8 @@ from benchmarks.learners import Data, Learner, Point
 from benchmarks.published.figures import Figure
 from benchmarks.published.mixing import pass_from
 from benchmarks.timing import Times, in_turns
+from click.testing import CliRunner
 from rich.console import Console
-from typer.testing import CliRunner
 
 import separatrix
 from benchmarks import curves, growth, harness, report

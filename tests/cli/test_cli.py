@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import separatrix
 from separatrix import cli
@@ -100,27 +100,48 @@ def test_verbs_are_listed_in_order_with_their_help():
     ],
 )
 def test_shells_complete_verbs_and_options(arguments, completed):
-    environment = {"_SEPARATRIX_COMPLETE": "complete_bash", "COMP_WORDS": f"separatrix {arguments}"}
+    environment = {"_SEPARATRIX_COMPLETE": "bash_complete", "COMP_WORDS": f"separatrix {arguments}"}
     environment["COMP_CWORD"] = str(len(arguments.split()))
     code = "from separatrix.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
-    assert done.stdout.split() == completed, done.stderr
+    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed, done.stderr
+
+
+GREET = '''"""Say hello."""
+
+from typing import Annotated
+
+from separatrix.cli.commands import Argument, Option
+
+
+def greet(
+    names: Annotated[list[str], Argument(help="Whom to greet.")],
+    times: Annotated[int, Option("-n", "--times", help="How often.", min=1)] = 1,
+    loud: Annotated[bool | None, Option("--loud/--quiet", help="How.")] = None,
+) -> int:
+    print("hello", *names, times, loud)
+    return 7
+'''
 
 
 def test_a_file_is_a_verb(tmp_path, monkeypatch):
-    (tmp_path / "greet.py").write_text(
-        '"""Say hello."""\n\n\ndef greet(name: str) -> int:\n    print(f"hello {name}")\n    return 7\n'
-    )
+    (tmp_path / "greet.py").write_text(GREET)
     (tmp_path / "train.py").write_text('"""Train."""\n')
     monkeypatch.setattr(cli, "VERBS", tmp_path)
     monkeypatch.setattr(verbs, "__path__", [str(tmp_path)])
-    assert RUNNER.invoke(app, ["--help"]).output.split("Commands:")[1].split() == [
-        "train",
-        "Train.",
-        "greet",
-        "Say",
-        "hello.",
-    ]
-    done = RUNNER.invoke(app, ["greet", "you"])
-    assert (done.exit_code, done.output) == (7, "hello you\n")
-    del sys.modules["separatrix.cli.verbs.greet"]
+    group = cli.VerbGroup(name="separatrix")
+    listing = RUNNER.invoke(group, ["--help"]).output.split("Commands:")[1]
+    assert listing.split() == ["train", "Train.", "greet", "Say", "hello."]
+    try:
+        for arguments, printed in ((["you"], "you 1 None"), (["you", "all", "-n", "3", "--quiet"], "you all 3 False")):
+            done = RUNNER.invoke(group, ["greet", *arguments])
+            assert (done.exit_code, done.output) == (7, f"hello {printed}\n")
+        assert RUNNER.invoke(group, ["greet", "you", "-n", "0"]).exit_code == 2
+        assert RUNNER.invoke(group, ["greet"]).exit_code == 2
+        assert "NAMES  Whom to greet." in RUNNER.invoke(group, ["greet", "--help"]).output
+    finally:
+        del sys.modules["separatrix.cli.verbs.greet"]
+
+
+def test_the_completion_script_can_be_printed():
+    assert "bash_complete" in RUNNER.invoke(app, ["--show-completion", "bash"]).output

@@ -14,8 +14,8 @@ import time
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
-from typer.testing import CliRunner
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, load, load_svmlight
 from separatrix.cli import app

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from separatrix import AveragedPerceptron, Perceptron, TableFeatures, TextFeatures, load
 from separatrix.cli import app

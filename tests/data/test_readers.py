@@ -14,8 +14,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 import scipy.sparse as sp
+from click.testing import CliRunner
 from sklearn.datasets import dump_svmlight_file, load_iris
-from typer.testing import CliRunner
 
 import separatrix
 from separatrix.cli import app

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_svmlight_file, load_wine
 from sklearn.preprocessing import OneHotEncoder
-from typer.testing import CliRunner
 
 from separatrix import Certificate, certify
 from separatrix.cli import app

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from separatrix import AveragedPerceptron, Certificate, TextFeatures, load, save
 from separatrix.cli import app

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-import typer
+import click
 
 from separatrix.data.errors import DataError
 
 
 def fail(verb: str, message: object) -> NoReturn:
     """Print an error message, and end with status 2."""
-    typer.echo(f"separatrix {verb}: {message}", err=True)
-    raise typer.Exit(2)
+    click.echo(f"separatrix {verb}: {message}", err=True)
+    raise click.exceptions.Exit(2)
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def errors_reported(verb: str, subject: object) -> Iterator[None]:
         yield
     except BrokenPipeError:  # the reader of our output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+        raise click.exceptions.Exit(0) from None
     except DataError as error:
         fail(verb, error)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
+import click
 
 from separatrix import __version__
 from separatrix.data.reading import Source
@@ -93,31 +93,31 @@ def print_summary(summary: dict[str, Any]) -> None:
     classes = summary["classes"]
     counts = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (" …" if len(classes) > 6 else "")
     shards = f"{summary['shards']:,} shard{'s' * (summary['shards'] != 1)}, " if "shards" in summary else ""
-    name = typer.style(summary["data"], bold=True)
-    typer.echo(f"{name}: {shards}{summary['rows']:,} rows, {len(classes)} classes ({counts})")
+    name = click.style(summary["data"], bold=True)
+    click.echo(f"{name}: {shards}{summary['rows']:,} rows, {len(classes)} classes ({counts})")
     if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"
-        typer.echo(f"  most classes occur once: {ask}")
+        click.echo(f"  most classes occur once: {ask}")
     if summary["skipped"]:
-        typer.echo(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}")
+        click.echo(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}")
     for line in summary["columns"]:
-        typer.echo(f"  {line}")
-    typer.echo(f"  {summary['features']:,} features; {summary['learner']}")
+        click.echo(f"  {line}")
+    click.echo(f"  {summary['features']:,} features; {summary['learner']}")
     passes = f"{summary['passes']} passes" + (", converged" if summary["converged"] else "")
     reading = f"read in {summary['seconds_reading']:.2f} s, " if "seconds_reading" in summary else "read and "
-    typer.echo(f"  {reading}trained in {summary['seconds_training']:.2f} s: {passes}")
+    click.echo(f"  {reading}trained in {summary['seconds_training']:.2f} s: {passes}")
     if "mistakes_by_shard" in summary:
-        typer.echo(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
+        click.echo(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
         if summary["bound"]:
-            typer.echo(f"  {summary['bound']}")
+            click.echo(f"  {summary['bound']}")
     if "progressive_error" in summary:
         error = f"{summary['progressive_error']:.4f}"
-        typer.echo(f"  progressive error {error} (first pass, each example before it was learned)")
+        click.echo(f"  progressive error {error} (first pass, each example before it was learned)")
     if "held_out_accuracy" in summary:
-        accuracy = typer.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
-        typer.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")
+        accuracy = click.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
+        click.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")
     if "model" in summary:
-        typer.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
+        click.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
     else:
-        typer.echo("  not written: name a file with -o")
+        click.echo("  not written: name a file with -o")

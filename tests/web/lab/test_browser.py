@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from separatrix.cli import app
 from separatrix.data.lectures import EXAMPLES

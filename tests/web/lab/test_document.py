@@ -6,9 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from separatrix import AveragedPerceptron, KernelPerceptron, MaxMarginClassifier, certify, trace
 from separatrix.cli import app

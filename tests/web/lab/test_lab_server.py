@@ -8,7 +8,7 @@ import sys
 
 import httpx
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from separatrix.cli import app
 from separatrix.web.lab.app import BODY_LIMIT, _show, lab

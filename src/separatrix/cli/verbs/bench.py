@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import separatrix
+from separatrix.cli.commands import Argument, Option
 from separatrix.cli.errors import errors_reported, fail
 
 NO_CHECKOUT = (
@@ -22,10 +21,10 @@ NO_CHECKOUT = (
 
 
 def bench(
-    suites: Annotated[list[str] | None, typer.Argument(help="Suites to run; by default all.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes and few repeats: under three minutes.")] = False,
-    json: Annotated[Path | None, typer.Option(help="Also write every time and figure to this file.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Write docs/benchmarks.md and its pictures.")] = False,
+    suites: Annotated[list[str] | None, Argument(help="Suites to run; by default all.")] = None,
+    quick: Annotated[bool, Option("--quick", help="Small sizes and few repeats: under three minutes.")] = False,
+    json: Annotated[Path | None, Option(help="Also write every time and figure to this file.")] = None,
+    write: Annotated[bool, Option("--write", help="Write docs/benchmarks.md and its pictures.")] = False,
 ) -> int:
     """Run the suites, print their tables, and return 1 where a floor is missed."""
     from rich.console import Console

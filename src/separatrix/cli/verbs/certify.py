@@ -7,8 +7,9 @@ The certificate can be checked exactly with `separatrix check`. Exit status: 0 s
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive
 
@@ -29,11 +30,11 @@ def certify(
     model: FeatureModel = None,
     bias: Annotated[
         bool | None,
-        typer.Option("--bias/--no-bias", help="Allow a bias; by default yes, except for the lectures' examples."),
+        Option("--bias/--no-bias", help="Allow a bias; by default yes, except for the lectures' examples."),
     ] = None,
     as_json: Json = False,
     output: Output = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which the answer is undecided.")] = None,
+    time_limit: Annotated[float | None, Option(help="Seconds after which the answer is undecided.")] = None,
 ) -> int:
     """Print the certificate, write it to a file, and return the status of its verdict."""
     from separatrix.cli.model_rows import read_examples
@@ -48,13 +49,13 @@ def certify(
         certificate.feature_names = None if examples.feature_names is None else list(examples.feature_names)
         text = certificate.to_json(output)
     if as_json:
-        typer.echo(text, nl=False)
+        click.echo(text, nl=False)
         return STATUS[certificate.verdict]
     _print(examples, certificate)
     if output is not None:
         same = [("label", label), ("positive", positive), ("model", model), *(("drop", name) for name in drop)]
         options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
-        typer.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
+        click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]
 
 
@@ -62,16 +63,16 @@ def _print(examples: "Examples", certificate: "Certificate") -> None:
     from separatrix.proofs.wording import lines
 
     first, *rest = lines(certificate)
-    typer.echo(f"{examples.name} is {first}")
+    click.echo(f"{examples.name} is {first}")
     for line in rest:
-        typer.echo(f"  {line}")
+        click.echo(f"  {line}")
     if certificate.witness is None:
         return
-    typer.echo("  the witness, rows counted from 0:")
+    click.echo("  the witness, rows counted from 0:")
     X, d = examples.X, examples.X.shape[1]
     for i, weight in list(zip(certificate.witness.rows, certificate.witness.weights, strict=True))[:MOST_ROWS]:
         row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
         values = ", ".join(f"{value:g}" for value in row[:MOST_FEATURES].tolist()) + (", …" if d > MOST_FEATURES else "")
-        typer.echo(f"    row {i}: ({values}) → {examples.y[i]}, weight {float(weight):.6g}")
+        click.echo(f"    row {i}: ({values}) → {examples.y[i]}, weight {float(weight):.6g}")
     if len(certificate.witness) > MOST_ROWS:
-        typer.echo(f"    … {len(certificate.witness)} rows in all")
+        click.echo(f"    … {len(certificate.witness)} rows in all")

@@ -6,14 +6,15 @@ Exit status: 0 it holds, 1 it does not, 2 bad input.
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Argument
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive
 
 
 def check(
-    certificate: Annotated[Path, typer.Argument(help="A certificate written by `separatrix certify -o`.")],
+    certificate: Annotated[Path, Argument(help="A certificate written by `separatrix certify -o`.")],
     data: Data,
     label: Label = None,
     positive: Positive = None,
@@ -29,8 +30,8 @@ def check(
         examples = read_examples(data, label, positive, drop or [], model)
         fault = claim.fault(examples.X, examples.y)
     if fault is not None:
-        typer.echo(f"NOT VALID for {examples.name}: {fault}")
+        click.echo(f"NOT VALID for {examples.name}: {fault}")
         return 1
     separation = claim.separation or "not claimed"
-    typer.echo(f"VALID: the {claim.proof.n} examples of {examples.name} are {claim.verdict}; separation: {separation}")
+    click.echo(f"VALID: the {claim.proof.n} examples of {examples.name} are {claim.verdict}; separation: {separation}")
     return 0

@@ -5,8 +5,9 @@ Shows accuracy, time, size, and the view of the data that each classifier takes.
 
 from typing import Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Categorical, Data, Drop, Json, Label, Positive
 
@@ -17,13 +18,11 @@ def compare(
     positive: Positive = None,
     drop: Drop = None,
     categorical: Categorical = None,
-    models: Annotated[
-        str | None, typer.Option(help="Names of the models, separated by commas; by default all of them.")
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds of the cross-validation.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for the folds and the models.")] = 0,
+    models: Annotated[str | None, Option(help="Names of the models, separated by commas; by default all of them.")] = None,
+    folds: Annotated[int, Option(min=2, help="Number of folds of the cross-validation.")] = 5,
+    seed: Annotated[int, Option(min=0, help="Seed for the folds and the models.")] = 0,
     as_json: Json = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print a Markdown table.")] = False,
 ) -> int:
     """Print the comparison as a table, as Markdown, or as JSON with the learning curves."""
     from rich.console import Console
@@ -45,9 +44,9 @@ def compare(
         )
     comparison.name = examples.name
     if as_json:
-        typer.echo(comparison.to_json().rstrip("\n"))
+        click.echo(comparison.to_json().rstrip("\n"))
     elif markdown:
-        typer.echo(comparison.to_markdown().rstrip("\n"))
+        click.echo(comparison.to_markdown().rstrip("\n"))
     else:
         Console().print(comparison)
     return 0

@@ -5,7 +5,7 @@ Shows accuracy; precision, recall and F1 of each class; the confusion matrix; an
 
 import json
 
-import typer
+import click
 
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Format, Header, Json, Label, ModelFile, OnError
@@ -27,7 +27,7 @@ def evaluate(
     with errors_reported("evaluate", data):
         evaluation = evaluate_rows(ModelRows(model, data, form, header, on_error, label, need_labels=True))
     if as_json:
-        typer.echo(json.dumps(evaluation, ensure_ascii=False))
+        click.echo(json.dumps(evaluation, ensure_ascii=False))
     else:
         print_evaluation(evaluation)
     return 0

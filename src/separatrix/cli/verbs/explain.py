@@ -6,8 +6,9 @@ The score is the sum of the terms; the mistakes shown are those of the training 
 import json
 from typing import Annotated, Any
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Format, Header, Json, ModelFile
 from separatrix.data.errors import DataError
@@ -16,8 +17,8 @@ from separatrix.data.errors import DataError
 def explain(
     model: ModelFile,
     data: Data,
-    row: Annotated[int, typer.Option(min=1, help="Number of the row, from 1.")] = 1,
-    top: Annotated[int, typer.Option(min=1, help="How many terms and mistakes to show.")] = 10,
+    row: Annotated[int, Option(min=1, help="Number of the row, from 1.")] = 1,
+    top: Annotated[int, Option(min=1, help="How many terms and mistakes to show.")] = 10,
     form: Format = None,
     header: Header = None,
     as_json: Json = False,
@@ -43,8 +44,8 @@ def explain(
     label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
     if as_json:
         document = {"place": place, "label": label} | explanation.to_dict()
-        typer.echo(json.dumps(document, ensure_ascii=False, default=str))
+        click.echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
-        typer.echo(place + ("" if label is None else f", labelled {label}"))
-        typer.echo(explanation.text(top))
+        click.echo(place + ("" if label is None else f", labelled {label}"))
+        click.echo(explanation.text(top))
     return 0

@@ -7,8 +7,9 @@ import pickle
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import ModelFile, Output
 from separatrix.data.errors import DataError
@@ -18,7 +19,7 @@ TARGETS = ("sklearn", "onnx", "sql")
 
 def export(
     model: ModelFile,
-    to: Annotated[str, typer.Option("--to", help="Target: sklearn, onnx or sql.")],
+    to: Annotated[str, Option("--to", help="Target: sklearn, onnx or sql.")],
     output: Output = None,
 ) -> int:
     """Write the model in the form of the target; SQL is printed where no file is named."""
@@ -35,7 +36,7 @@ def export(
         if to == "sql":
             text = to_sql(estimator, expressions=None if features is None else sql_features(features))
             if output is None:
-                typer.echo(text)
+                click.echo(text)
                 return 0
         assert output is not None
         with replacing(output) as name:
@@ -45,7 +46,7 @@ def export(
                 to_onnx(estimator, name)
             else:
                 Path(name).write_bytes(pickle.dumps(to_sklearn(estimator)))
-    typer.echo(f"written to {output}", err=True)
+    click.echo(f"written to {output}", err=True)
     if features is not None and to != "sql":
-        typer.echo(f"its input is the {estimator.n_features_in_:,} features that the model makes of a row", err=True)
+        click.echo(f"its input is the {estimator.n_features_in_:,} features that the model makes of a row", err=True)
     return 0

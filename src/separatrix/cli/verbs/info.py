@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-import typer
+import click
 
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Json, ModelFile
@@ -30,19 +30,19 @@ def info(model: ModelFile, as_json: Json = False) -> int:
         "trained_on": facts,
     }
     if as_json:
-        typer.echo(json.dumps(document, ensure_ascii=False, default=str))
+        click.echo(json.dumps(document, ensure_ascii=False, default=str))
         return 0
     classes = document["classes"]
     counts = f"{len(classes)} classes, {document['features']:,} features, {document['bytes']:,} bytes"
-    typer.echo(f"{model}: {document['learner']}, {counts}")
-    typer.echo(f"  {', '.join(f'{name}={value}' for name, value in parameters.items())}")
-    typer.echo(f"  classes: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}")
+    click.echo(f"{model}: {document['learner']}, {counts}")
+    click.echo(f"  {', '.join(f'{name}={value}' for name, value in parameters.items())}")
+    click.echo(f"  classes: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}")
     for line in document["columns"]:
-        typer.echo(f"  {line}")
-    typer.echo(f"  {document['mistakes']:,} mistakes in {document['passes']} passes")
+        click.echo(f"  {line}")
+    click.echo(f"  {document['mistakes']:,} mistakes in {document['passes']} passes")
     if facts.get("rows"):
-        typer.echo(f"  trained on {facts['rows']:,} rows of {facts['format']} data with the hash {facts['data'][:16]}…")
-        typer.echo(f"  by separatrix {facts['version']}")
+        click.echo(f"  trained on {facts['rows']:,} rows of {facts['format']} data with the hash {facts['data'][:16]}…")
+        click.echo(f"  by separatrix {facts['version']}")
     return 0
 
 

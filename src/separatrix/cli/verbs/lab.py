@@ -5,14 +5,15 @@ Draw points, choose a rule, and watch the theorem hold.
 
 from typing import Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import fail
 
 
 def lab(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8765,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the browser.")] = True,
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8765,
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the browser.")] = True,
 ) -> int:
     """Serve the lab until it is interrupted."""
     try:
@@ -21,7 +22,7 @@ def lab(
     except ImportError as error:
         fail("lab", f"the lab needs more packages ({error}): pip install 'separatrix[web]'")
     try:
-        serve(port, browser=browser, say=typer.echo)
+        serve(port, browser=browser, say=click.echo)
     except PortInUseError as error:
         fail("lab", error)
     except KeyboardInterrupt:

@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Engine, Format, Header, ModelFile, OnError
 from separatrix.data.errors import DataError
@@ -16,13 +17,13 @@ def predict(
     data: Data,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "-o",
             "--output",
             help="A .csv, .jsonl or .parquet file (with --engine a folder); by default CSV to standard output.",
         ),
     ] = None,
-    scores: Annotated[bool, typer.Option("--scores", help="Write the score of each class, too.")] = False,
+    scores: Annotated[bool, Option("--scores", help="Write the score of each class, too.")] = False,
     engine: Engine = None,
     form: Format = None,
     header: Header = None,
@@ -52,5 +53,5 @@ def predict(
             with replacing(output) as name, open(name, "wb") as file:
                 n, skipped = write_predictions(rows, file, written_as, scores), rows.source.skipped
     note = f", {skipped:,} lines skipped" if skipped else ""
-    typer.echo(f"{n:,} predictions written to {output}{note}", err=True)
+    click.echo(f"{n:,} predictions written to {output}{note}", err=True)
     return 0

@@ -19,10 +19,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
+from separatrix.cli.commands import Argument, Option, options_from
 from separatrix.cli.errors import errors_reported, fail
-from separatrix.cli.options import options_from
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES, in_words
 
@@ -35,47 +35,41 @@ NEW_MODEL = ("learner", "rule", "C", "text", "bits")
 class ServeOptions:
     """The options of `separatrix serve`."""
 
-    state: Annotated[Path, typer.Argument(help="Folder that stores what is learned; created if it does not exist.")]
-    model: Annotated[Path | None, typer.Option(help="Start with this model, written by `separatrix train -o`.")] = None
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8017
-    host: Annotated[str, typer.Option(help="Address to listen on; any but the loopback address needs tokens.")] = "127.0.0.1"
-    allow_host: Annotated[list[str] | None, typer.Option(help="Host name that requests may address; repeatable.")] = None
-    text: Annotated[bool, typer.Option("--text", help="New model: the examples are texts.")] = False
-    bits: Annotated[int, typer.Option(min=8, max=24, help="New model: hash text to 2^bits features.")] = 18
-    learner: Annotated[str, typer.Option(help="New model: which weights predict, averaged or last.")] = "averaged"
+    state: Annotated[Path, Argument(help="Folder that stores what is learned; created if it does not exist.")]
+    model: Annotated[Path | None, Option(help="Start with this model, written by `separatrix train -o`.")] = None
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8017
+    host: Annotated[str, Option(help="Address to listen on; any but the loopback address needs tokens.")] = "127.0.0.1"
+    allow_host: Annotated[list[str] | None, Option(help="Host name that requests may address; repeatable.")] = None
+    text: Annotated[bool, Option("--text", help="New model: the examples are texts.")] = False
+    bits: Annotated[int, Option(min=8, max=24, help="New model: hash text to 2^bits features.")] = 18
+    learner: Annotated[str, Option(help="New model: which weights predict, averaged or last.")] = "averaged"
     rule: Annotated[
         str,
-        typer.Option(
-            help=f"New model: update rule, {in_words(name for name, rule in RULES.items() if rule.spread != 'full')}."
-        ),
+        Option(help=f"New model: update rule, {in_words(name for name, rule in RULES.items() if rule.spread != 'full')}."),
     ] = "perceptron"
-    C: Annotated[float, typer.Option("-C", "--C", help="New model: aggressiveness of the rules that have a C.")] = 1.0
+    C: Annotated[float, Option("-C", "--C", help="New model: aggressiveness of the rules that have a C.")] = 1.0
     keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Store all examples, not only the mistakes, so that an undo is exact.")
+        bool, Option("--keep-all", help="Store all examples, not only the mistakes, so that an undo is exact.")
     ] = False
     as_of: Annotated[
         str | None,
-        typer.Option(help="Do not serve: write the model as of a past time, or after so many examples, to --output."),
+        Option(help="Do not serve: write the model as of a past time, or after so many examples, to --output."),
     ] = None
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="File that --as-of writes the model to.")] = None
-    read_token: Annotated[
-        str, typer.Option(envvar="SEPARATRIX_READ_TOKEN", help="Token for predictions and figures.", show_default=False)
-    ] = ""
-    learn_token: Annotated[
-        str, typer.Option(envvar="SEPARATRIX_LEARN_TOKEN", help="Token for learning and all else.", show_default=False)
-    ] = ""
-    read_token_file: Annotated[Path | None, typer.Option(help="File that holds the token for reading.")] = None
-    learn_token_file: Annotated[Path | None, typer.Option(help="File that holds the token for learning.")] = None
-    body_limit: Annotated[int, typer.Option(min=1024, help="Maximum size of a request in bytes.")] = 8 << 20
-    feature_limit: Annotated[int, typer.Option(min=1, help="Maximum number of features of an example.")] = 10_000
-    weight_limit: Annotated[int, typer.Option(min=1, help="Maximum number of weights: features × classes.")] = 50_000_000
-    queue_limit: Annotated[int, typer.Option(min=1, help="Maximum number of requests that wait to be learned from.")] = 1_000
-    snapshot_every: Annotated[float, typer.Option(min=0.1, help="Seconds between snapshots.")] = 60.0
-    log: Annotated[
-        str, typer.Option(help="What to log: events, requests (one line each) or payloads (their contents, too).")
-    ] = "events"
+    output: Annotated[Path | None, Option("-o", "--output", help="File that --as-of writes the model to.")] = None
+    read_token: Annotated[str, Option(envvar="SEPARATRIX_READ_TOKEN", help="Token for predictions and figures.")] = ""
+    learn_token: Annotated[str, Option(envvar="SEPARATRIX_LEARN_TOKEN", help="Token for learning and all else.")] = ""
+    read_token_file: Annotated[Path | None, Option(help="File that holds the token for reading.")] = None
+    learn_token_file: Annotated[Path | None, Option(help="File that holds the token for learning.")] = None
+    body_limit: Annotated[int, Option(min=1024, help="Maximum size of a request in bytes.")] = 8 << 20
+    feature_limit: Annotated[int, Option(min=1, help="Maximum number of features of an example.")] = 10_000
+    weight_limit: Annotated[int, Option(min=1, help="Maximum number of weights: features × classes.")] = 50_000_000
+    queue_limit: Annotated[int, Option(min=1, help="Maximum number of requests that wait to be learned from.")] = 1_000
+    snapshot_every: Annotated[float, Option(min=0.1, help="Seconds between snapshots.")] = 60.0
+    log: Annotated[str, Option(help="What to log: events, requests (one line each) or payloads (their contents, too).")] = (
+        "events"
+    )
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Continue with a store whose end is damaged, without what is missing.")
+        bool, Option("--accept-loss", help="Continue with a store whose end is damaged, without what is missing.")
     ] = False
 
     def host_names(self) -> tuple[str, ...]:
@@ -144,10 +138,10 @@ def _serve(options: ServeOptions) -> None:
         payloads_logged=options.log == "payloads",
     )
     replayed = f", {writer.replayed:,} commits replayed" if writer.replayed else ""
-    typer.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}", err=True)
+    click.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}", err=True)
     announcement = f"serving {options.state} on {listening.url_of(listener)} (Ctrl-C ends it)"
-    listening.serve(app, listener, lambda: typer.echo(announcement, err=True))
-    typer.echo("ended; everything acknowledged is on disk", err=True)
+    listening.serve(app, listener, lambda: click.echo(announcement, err=True))
+    click.echo("ended; everything acknowledged is on disk", err=True)
 
 
 def _write_past_model(options: ServeOptions) -> None:
@@ -167,7 +161,7 @@ def _write_past_model(options: ServeOptions) -> None:
     finally:
         store.close()
     time_of_model = datetime.fromtimestamp(when).astimezone().isoformat(timespec="milliseconds")
-    typer.echo(f"the model after {examples:,} examples, as of {time_of_model}, is in {options.output}", err=True)
+    click.echo(f"the model after {examples:,} examples, as of {time_of_model}, is in {options.output}", err=True)
 
 
 def _moment(text: str) -> dict[str, Any]:

@@ -6,8 +6,9 @@ Every mistake is shown with the two inequalities of the convergence proof in the
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import click
 
+from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, fail
 from separatrix.cli.options import Data, Drop, Label, Positive
 from separatrix.data.errors import DataError
@@ -23,17 +24,17 @@ def trace(
     label: Label = None,
     positive: Positive = None,
     drop: Drop = None,
-    order: Annotated[str, typer.Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
-    tie: Annotated[str | None, typer.Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
+    order: Annotated[str, Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
+    tie: Annotated[str | None, Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
     bias: Annotated[
         bool | None,
-        typer.Option("--bias/--no-bias", help="Learn a bias; by default yes, except for the lectures' examples."),
+        Option("--bias/--no-bias", help="Learn a bias; by default yes, except for the lectures' examples."),
     ] = None,
-    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Seed for random orders.")] = 0,
-    form: Annotated[str, typer.Option("--format", help="Output format: table, markdown, csv or json.")] = "table",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page to step through, which a browser opens from disk.")] = None,
+    passes: Annotated[int, Option(min=1, help="Maximum number of passes.")] = 20,
+    seed: Annotated[int, Option(min=0, help="Seed for random orders.")] = 0,
+    form: Annotated[str, Option("--format", help="Output format: table, markdown, csv or json.")] = "table",
+    as_json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
+    html: Annotated[Path | None, Option(help="Write a page to step through, which a browser opens from disk.")] = None,
 ) -> int:
     """Print the trace in one of the formats, or write it as a page."""
     from rich.console import Console
@@ -69,7 +70,7 @@ def trace(
         console.print()
         console.print(steps.explanation(), highlight=False)
     else:
-        typer.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
+        click.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
     return 0
 
 
@@ -85,4 +86,4 @@ def _write_page(path: Path, examples: "Examples", perceptron: Any, reading: str)
     code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
     names = tuple(examples.feature_names or plain_names(X.shape[1]))
     path.write_text(page(document(Experiment(examples.name, X, examples.y, names, perceptron, code))), "utf-8")
-    typer.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")
+    click.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")

@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import click
 
+from separatrix.cli.commands import Option, options_from
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import (
     Categorical,
@@ -31,7 +32,6 @@ from separatrix.cli.options import (
     OnError,
     Output,
     Quiet,
-    options_from,
 )
 from separatrix.engine.rules import RULES, TIES, in_words
 
@@ -46,64 +46,58 @@ class TrainOptions:
     data: Data
     label: Label = None
     output: Output = None
-    text: Annotated[list[str] | None, typer.Option(help="Text column; repeatable.")] = None
+    text: Annotated[list[str] | None, Option(help="Text column; repeatable.")] = None
     categorical: Categorical = None
-    number: Annotated[list[str] | None, typer.Option(help="Number column; repeatable.")] = None
+    number: Annotated[list[str] | None, Option(help="Number column; repeatable.")] = None
     drop: Drop = None
     numbers: Annotated[
-        str | None, typer.Option(help="How numbers become features: bins, standard, max-abs or none; by default bins.")
+        str | None, Option(help="How numbers become features: bins, standard, max-abs or none; by default bins.")
     ] = None
-    bits: Annotated[int, typer.Option(min=8, max=28, help="Hash text to 2^bits features, shared by the text columns.")] = 18
+    bits: Annotated[int, Option(min=8, max=28, help="Hash text to 2^bits features, shared by the text columns.")] = 18
     learner: Annotated[
         str,
-        typer.Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (the longest survivor)."),
+        Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (the longest survivor)."),
     ] = "averaged"
-    rule: Annotated[str, typer.Option(help=f"Update rule: {in_words(RULES)}.")] = "pa1"
+    rule: Annotated[str, Option(help=f"Update rule: {in_words(RULES)}.")] = "pa1"
     C: Annotated[
         str,
-        typer.Option(
+        Option(
             "-C",
             "--C",
             help=f"Aggressiveness of {in_words(name for name, rule in RULES.items() if rule.has_C)}; auto searches a grid.",
         ),
     ] = "1"
-    margin: Annotated[float, typer.Option(min=0, help="Margin of the margin rule.")] = 1.0
-    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 10
-    average_from: Annotated[int, typer.Option(min=1, help="First pass to be averaged.")] = 1
-    order: Annotated[str, typer.Option(help="Order of the examples in a pass: shuffle, permutation, cyclic or random.")] = (
+    margin: Annotated[float, Option(min=0, help="Margin of the margin rule.")] = 1.0
+    passes: Annotated[int, Option(min=1, help="Maximum number of passes.")] = 10
+    average_from: Annotated[int, Option(min=1, help="First pass to be averaged.")] = 1
+    order: Annotated[str, Option(help="Order of the examples in a pass: shuffle, permutation, cyclic or random.")] = (
         "shuffle"
     )
-    tie: Annotated[str, typer.Option(help=f"Meaning of a score of 0: {in_words(TIES)}.")] = "mistake"
-    bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Learn a bias.")] = True
-    multi_class: Annotated[
-        str, typer.Option(help="How to learn several classes: joint, or ovr (each against the rest).")
-    ] = "joint"
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced: weight each class by the inverse of its frequency.")
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed for shuffling and the hold-out split.")] = 0
-    holdout: Annotated[float, typer.Option(min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
-    validate: Annotated[str | None, typer.Option(help="File of held-out data.")] = None
+    tie: Annotated[str, Option(help=f"Meaning of a score of 0: {in_words(TIES)}.")] = "mistake"
+    bias: Annotated[bool, Option("--bias/--no-bias", help="Learn a bias.")] = True
+    multi_class: Annotated[str, Option(help="How to learn several classes: joint, or ovr (each against the rest).")] = (
+        "joint"
+    )
+    class_weight: Annotated[str | None, Option(help="balanced: weight each class by the inverse of its frequency.")] = None
+    seed: Annotated[int, Option(min=0, help="Seed for shuffling and the hold-out split.")] = 0
+    holdout: Annotated[float, Option(min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
+    validate: Annotated[str | None, Option(help="File of held-out data.")] = None
     early_stopping: Annotated[
         bool,
-        typer.Option(
-            "--early-stopping", help="Stop when held-out accuracy no longer improves, and return to the best pass."
-        ),
+        Option("--early-stopping", help="Stop when held-out accuracy no longer improves, and return to the best pass."),
     ] = False
-    patience: Annotated[int, typer.Option(min=1, help="Passes without improvement before stopping early.")] = 5
-    calibrate: Annotated[bool, typer.Option("--calibrate", help="Fit probabilities to the held-out scores.")] = False
-    memory: Annotated[
-        str, typer.Option(help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.")
-    ] = "2G"
+    patience: Annotated[int, Option(min=1, help="Passes without improvement before stopping early.")] = 5
+    calibrate: Annotated[bool, Option("--calibrate", help="Fit probabilities to the held-out scores.")] = False
+    memory: Annotated[str, Option(help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.")] = "2G"
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Save the state of training here; an interrupted run resumes from it.")
+        Path | None, Option(help="Save the state of training here; an interrupted run resumes from it.")
     ] = None
-    checkpoint_every: Annotated[float, typer.Option(min=0, help="Seconds between checkpoints.")] = 30.0
-    record: Annotated[bool, typer.Option("--record", help="Store the rows of the mistakes, for explain.")] = False
+    checkpoint_every: Annotated[float, Option(min=0, help="Seconds between checkpoints.")] = 30.0
+    record: Annotated[bool, Option("--record", help="Store the rows of the mistakes, for explain.")] = False
     engine: Engine = None
     mix: Annotated[
         str,
-        typer.Option(
+        Option(
             help="How to average the shards' weights: features (each over the shards that have it), uniform or mistakes."
         ),
     ] = "features"
@@ -139,10 +133,10 @@ def train(options: TrainOptions) -> int:
             summary = None
     if summary is None:
         resume = f"run the same command again to resume from {options.checkpoint}"
-        typer.echo(f"separatrix train: interrupted; {resume if training.saved else 'nothing was written'}", err=True)
+        click.echo(f"separatrix train: interrupted; {resume if training.saved else 'nothing was written'}", err=True)
         return 130
     if options.as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False))
+        click.echo(json.dumps(summary, ensure_ascii=False))
     else:
         print_summary(summary)
     return 0
