@@ -23,7 +23,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
@@ -33,7 +33,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
-from typer.testing import CliRunner
 
 from separatrix import (
     AveragedPerceptron,
@@ -545,10 +544,17 @@ def _table(settings: dict[str, Any]) -> str:
 
 def call(*arguments: Any, status: int = 0) -> str:
     """Run a command of ours in this process; return what it wrote to standard output."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if done.exit_code != status:
-        raise AssertionError(f"{arguments}: exit status {done.exit_code}, not {status}: {done.output} {done.exception!r}")
-    return done.stdout
+    printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with redirect_stdout(printed), redirect_stderr(io.StringIO()) as errors:
+        try:
+            ended = app([str(argument) for argument in arguments])
+        except SystemExit as end:
+            ended = end.code
+    printed.seek(0)
+    text = printed.read()
+    if (ended or 0) != status:
+        raise AssertionError(f"{arguments}: exit status {ended}, not {status}: {text} {errors.getvalue()}")
+    return text
 
 
 def write_csv(path: Path, seed: int, n: int) -> Path:
