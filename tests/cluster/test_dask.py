@@ -190,7 +190,7 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path, monkeypatch):
     X, y = examples(40, 3)
     with cluster(tmp_path, 0) as (processes, client):
         monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 1)
-        with pytest.raises(DataError, match="the cluster has had no worker for 1 seconds: start some"):
+        with pytest.raises(DataError, match="the cluster has had no worker for 1 seconds: start workers"):
             fit(learner(), [(X, y)], engine=client)
         monkeypatch.setattr("separatrix.cluster.dask.PATIENCE", 60)
         coming = threading.Timer(3, processes.workers, [1])  # later than scatter would wait

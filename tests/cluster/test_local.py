@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from separatrix import AveragedPerceptron, Perceptron, TableFeatures, TextFeatures, load
 from separatrix.cli import app
 from separatrix.cluster import fit
-from separatrix.cluster.local import LIVES, Local
+from separatrix.cluster.local import MOST_DEATHS, Local
 from separatrix.data.errors import DataError
 from support.kill_workers import Murderous, deadly, same, whole_numbers
 
@@ -51,8 +51,8 @@ def test_processes_give_the_same_bits_also_when_ten_are_killed(tmp_path):
 def test_a_shard_that_kills_every_worker_is_named(tmp_path):
     whole_numbers(tmp_path, shards=2)
     engine = Local(1)
-    engine.take(str(tmp_path / "part-*.npz"))
-    with pytest.raises(DataError, match=f"part-01.npz: {LIVES} workers died over this shard"):
+    engine.add_shards(str(tmp_path / "part-*.npz"))
+    with pytest.raises(DataError, match=f"part-01.npz: {MOST_DEATHS} workers died on this shard"):
         engine.reduce(Murderous(), [1])
     engine.close()
 

@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, VotedPerceptron, certify, load, load_svmlight, save
 from separatrix.cluster import bounds, fit
-from separatrix.cluster.engines import FAN_IN, Engine, Poison, Tree, added, combine
-from separatrix.cluster.parts import Part
+from separatrix.cluster.engines import FAN_IN, BadShard, Engine, Tree, add_results, combine
+from separatrix.cluster.feature_rows import FeatureRows
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.estimators.linear import PocketPerceptron
@@ -129,8 +129,8 @@ def test_sparse_and_dense_parts_add_up_alike(rows, K):
         array = np.zeros((60, K))
         array[sorted(some)] = rng.normal(size=(len(some), K))
         arrays.append(array)
-    parts = [Part.of(60, None, [array.copy(), 2 * array], (0.0, 0.0)) for array in arrays]
-    assert all((part.where is None) == (3 * len(some) >= 60) for part, some in zip(parts, rows, strict=True))
+    parts = [FeatureRows.of(60, None, [array.copy(), 2 * array], (0.0, 0.0)) for array in arrays]
+    assert all((part.features is None) == (3 * len(some) >= 60) for part, some in zip(parts, rows, strict=True))
     tree = Tree(len(parts))
     plain = Tree(len(parts))
     for place, (part, array) in enumerate(zip(parts, arrays, strict=True)):
@@ -305,7 +305,7 @@ def test_what_cannot_be_mixed_is_refused():
         (VotedPerceptron(), "predicts with its mistakes"),
         (PocketPerceptron(), "needs all examples at once"),
         (Perceptron(record=True), "the driver holds no data"),
-        (Perceptron(rule="arow-full"), "not mixed"),
+        (Perceptron(rule="arow-full"), "cannot be mixed"),
         (PassiveAggressive(average=50), "average=True"),
         (Perceptron(calibrate="sigmoid"), "need held-out shards"),
     ):
@@ -313,7 +313,7 @@ def test_what_cannot_be_mixed_is_refused():
             fit(learner, shards)
     with pytest.raises(ValueError, match="mix is 'median'"):
         fit(Perceptron(), shards, mix="median")
-    with pytest.raises(ValueError, match="holds out a shard"):
+    with pytest.raises(ValueError, match="holds out 1 of 1 shards"):
         fit(Perceptron(early_stopping=True), shards[:1])
     with pytest.raises(DataError, match="engine 'flink:1' is not known"):
         fit(Perceptron(), shards, engine="flink:1")
@@ -336,7 +336,8 @@ def test_a_poison_shard_is_named_with_its_row(tmp_path):
         fit(Perceptron(), str(tmp_path / "t*.csv"), label="kind")
     with pytest.raises(DataError, match=r"part 1: X contains infinity \(inf\) at row 2, column 0"):
         fit(Perceptron(), [(X[:9], Y[:9]), (np.array([[1.0], [2.0], [np.inf]]), [0, 1, 1])])
-    assert added(added(Poison(3, "c"), 1), added(Poison(1, "a"), Poison(2, "b"))) == Poison(1, "a")
+    left, right = add_results(BadShard(3, "c"), 1), add_results(BadShard(1, "a"), BadShard(2, "b"))
+    assert add_results(left, right) == BadShard(1, "a")
 
 
 def test_sms_spam_from_the_raw_file(data_folder, tmp_path):

@@ -83,8 +83,8 @@ def test_a_poison_shard_is_named_and_not_tried_again(session, tmp_path):
 
 def test_workers_without_the_package_say_so(session, tmp_path):
     engine = Spark(session)
-    engine.take(whole_numbers(tmp_path, shards=2))
-    engine._leaves = lambda weights, which: session.sparkContext.parallelize([0, 1], 2).map(
+    engine.add_shards(whole_numbers(tmp_path, shards=2))
+    engine._leaves = lambda work, numbers: session.sparkContext.parallelize([0, 1], 2).map(
         eval("lambda place: (place, __import__('separatrix_that_is_not_there'))")
     )
     with pytest.raises(DataError, match="separatrix is not installed on the workers"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from separatrix import TextFeatures, load_svmlight
-from separatrix.cluster.work import Pass
+from separatrix.cluster.work import MakePass
 
 
 class Deadly:
@@ -36,8 +36,8 @@ class Murderous:
 def deadly(engine, folder, times):
     """Return the engine, which will lose workers in the middle of passes."""
     plain = engine.reduce
-    engine.reduce = lambda work, which, told=lambda done: None: plain(
-        Deadly(work, folder, times) if isinstance(work, Pass) else work, which, told
+    engine.reduce = lambda work, numbers, report=lambda done: None: plain(
+        Deadly(work, folder, times) if isinstance(work, MakePass) else work, numbers, report
     )
     return engine
 

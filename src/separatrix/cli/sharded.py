@@ -15,10 +15,10 @@ from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
 from separatrix.cli.summary import learner_figures
 from separatrix.cli.verbs.train import TrainOptions
-from separatrix.cluster.engines import engine_of
+from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.fitting import bounds, fit
 from separatrix.cluster.shards import Shard
-from separatrix.cluster.work import Total
+from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
@@ -80,12 +80,12 @@ class PredictShard:
     header: bool | None
     on_error: str
 
-    def __call__(self, shard: Shard) -> Total:
+    def __call__(self, shard: Shard) -> Sum:
         """Return how many predictions were written, and how many lines were skipped."""
         rows = ModelRows(self.model, shard.chunk, self.form, self.header, self.on_error)
         with replacing(self.output / f"{stem(shard.chunk)}.csv") as temporary, open(temporary, "wb") as file:
             n = write_predictions(rows, file, "csv", self.scores)
-        return Total(np.array([n, rows.source.skipped], np.float64))
+        return Sum(np.array([n, rows.source.skipped], np.float64))
 
 
 def predict_on_shards(engine: str, work: PredictShard, data: str) -> tuple[int, int]:
@@ -95,7 +95,7 @@ def predict_on_shards(engine: str, work: PredictShard, data: str) -> tuple[int, 
     work.output.mkdir(parents=True, exist_ok=True)
     workers = engine_of(engine)
     try:
-        numbers = workers.take(data)
+        numbers = workers.add_shards(data)
         stems = [stem(workers.names[number]) for number in numbers]
         if len(set(stems)) < len(stems):
             raise DataError(f"two files have the name {max(stems, key=stems.count)}, and so would their predictions")

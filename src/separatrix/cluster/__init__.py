@@ -1,9 +1,11 @@
-"""Beyond one machine: the same estimators on shards that Dask, Spark or processes of this machine work on.
+"""Training and prediction on shards of the data, by processes of this machine, by Dask or by Spark.
 
     from separatrix.cluster import fit
     model = fit(AveragedPerceptron(rule="pa1"), "part-*.parquet", label="kind", engine="local:4")
 
-docs/scaling.md says what travels, what it costs, and where it stops scaling.
+An estimator and shards (files, or a collection of the engine) come in; a fitted `Model` goes out, or predictions. `engines`
+runs work on shards and adds up the results, `work` is what the workers do, `mixing` is the algorithm on the driver, and
+`fitting` puts them together. docs/scaling.md says what is sent, what it costs, and where it stops scaling.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ __all__ = ["bounds", "fit", "predict"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: a worker needs none of them."""
+    """Import a public name when it is first used; workers import this package, but need none of the names."""
     if name not in _HOMES:
         raise AttributeError(f"module 'separatrix.cluster' has no attribute {name!r}")
     from importlib import import_module

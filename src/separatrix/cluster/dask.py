@@ -1,7 +1,7 @@
-"""The engine of dask.distributed: a task for each shard, tasks that add up eight parts each, weights scattered to all.
+"""The engine of dask.distributed: a task for each shard, tasks that add up eight results each, work scattered to all.
 
-Files are read by the workers; the pieces of a collection are computed there once and stay there. Dask runs again what a lost
-worker had; where it gives up, or the weights were lost too, the whole step is begun anew: it comes out the same.
+Workers read the files; the pieces of a collection are computed there once and stay there. Dask reruns the tasks of a lost
+worker. If it gives up, or if the scattered work was lost too, the whole step starts again, with the same result.
 """
 
 from __future__ import annotations
@@ -18,113 +18,114 @@ from distributed import Client, Future, get_worker
 from distributed.client import FutureCancelledError
 from distributed.scheduler import KilledWorker
 
-from separatrix.cluster.engines import FAN_IN, NOT_INSTALLED, Engine, Told, combine, run
+from separatrix.cluster.engines import FAN_IN, NOT_INSTALLED, Engine, ReportDone, combine, run_work
 from separatrix.cluster.shards import Shard, forget
 from separatrix.data.errors import DataError
 
 TRIES = 20
 PATIENCE = 60
-"""For how many seconds a cluster may be without a worker: those that were lost are being started again."""
+"""How many seconds a cluster may be without a worker, while lost workers are restarted."""
 
 
 class Dask(Engine):
-    """An engine on the workers of a client, or of the scheduler at an address."""
+    """An engine on the workers of a Dask client, or of the scheduler at an address."""
 
     def __init__(self, client: Any) -> None:
         super().__init__()
-        self._own = isinstance(client, str)
-        self.client = Client(client, timeout=10) if self._own else client
-        try:  # a lambda travels with its code; a worker that cannot read a task would be lost without a word
-            there = self.client.run(lambda: __import__("importlib.util").util.find_spec("separatrix") is not None)
+        self._owns_client = isinstance(client, str)
+        self.client = Client(client, timeout=10) if self._owns_client else client
+        try:  # a lambda is sent with its code; a worker that cannot unpickle a task would die without a message
+            installed = self.client.run(lambda: __import__("importlib.util").util.find_spec("separatrix") is not None)
         except ModuleNotFoundError:
-            there = {"": False}
-        if not all(there.values()):
+            installed = {"": False}
+        if not all(installed.values()):
             raise DataError(NOT_INSTALLED)
 
-    def take(self, data: Any, y: Any = None) -> list[int]:
-        """Make shards of files, or of the pieces of a collection."""
+    def add_shards(self, data: Any, y: Any = None) -> list[int]:
+        """Make shards of files, or of the pieces of a Dask collection."""
         parts = pieces(data)
         if parts is None:
-            return super().take(data, y)
+            return super().add_shards(data, y)
         if y is not None:
-            labels = pieces(y.rechunk((data.chunks[0],)) if hasattr(y, "rechunk") and _sized(data) else y)
+            labels = pieces(y.rechunk((data.chunks[0],)) if hasattr(y, "rechunk") and _has_known_sizes(data) else y)
             if labels is None or len(labels) != len(parts):
-                raise DataError("X and y are not cut into the same pieces: make y of X, or rechunk one of them")
+                raise DataError("X and y are not divided into the same pieces: rechunk one of them")
             parts = [dask.delayed(_pair)(*pair) for pair in zip(parts, labels, strict=True)]
-        held = [part if isinstance(part, Future) else self.client.compute(part) for part in parts]
-        return self._number(held, f"piece of the {type(data).__name__.lower()}")
+        chunks = [part if isinstance(part, Future) else self.client.compute(part) for part in parts]
+        return self._add_chunks(chunks, f"piece of the {type(data).__name__.lower()}")
 
-    def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
+    def _reduce(self, packed: bytes, numbers: list[int], report: ReportDone) -> bytes:
         for _ in range(TRIES):
             try:
-                return self._once(packed, which, told)
-            except (FutureCancelledError, TimeoutError):  # every worker that had the weights was lost: they are sent again
+                return self._try(packed, numbers, report)
+            except (FutureCancelledError, TimeoutError):  # every worker that had the work was lost: it is sent again
                 continue
-            except KilledWorker as problem:
-                name = next((self.names[k] for k in which if str(problem.task).startswith(f"shard-{k}-")), problem.task)
-                raise DataError(f"{name}: workers died over this shard; it may need more memory than they have") from problem
+            except KilledWorker as error:
+                name = next((self.names[k] for k in numbers if str(error.task).startswith(f"shard-{k}-")), error.task)
+                raise DataError(f"{name}: workers died on this shard; it may need more memory than they have") from error
         raise DataError(f"all workers were lost {TRIES} times in a row")
 
-    def _wait(self) -> None:
+    def _wait_for_worker(self) -> None:
         try:
             self.client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
-            raise DataError(f"the cluster has had no worker for {PATIENCE} seconds: start some, and try again") from None
+            raise DataError(f"the cluster has had no worker for {PATIENCE} seconds: start workers, and try again") from None
 
-    def _once(self, packed: bytes, which: list[int], told: Told) -> bytes:
+    def _try(self, packed: bytes, numbers: list[int], report: ReportDone) -> bytes:
         client = self.client
-        self._wait()
-        # However small: where every worker is lost, its loss is noticed; tasks alone would wait for the workers they prefer.
-        weights = client.scatter(packed, broadcast=True, hash=False)
+        self._wait_for_worker()
+        # Scattered however small it is: if every worker is lost, so is this future, which raises an error. Tasks alone would
+        # wait for the workers that they prefer.
+        work = client.scatter(packed, broadcast=True, hash=False)
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         leaves, done = [], 0
-        for place, number in enumerate(which):
+        for place, number in enumerate(numbers):
             chunk, name = self.chunks[number], self.names[number]
-            where: dict[str, Any] = {}
-            if workers and not isinstance(chunk, Future):  # it has the file on its disk since the last pass
-                where = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
+            preferred: dict[str, Any] = {}
+            if workers and not isinstance(chunk, Future):  # this worker has stored the file in an earlier pass
+                preferred = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
             key = f"shard-{number}-{secrets.token_hex(8)}"
-            leaves.append(client.submit(_run, weights, number, name, chunk, key=key, **where))
+            leaves.append(client.submit(_run, work, number, name, chunk, key=key, **preferred))
 
         def count(future: Future) -> None:
             nonlocal done
             done += 1
-            told(done)
+            report(done)
 
         for leaf in leaves:
             leaf.add_done_callback(count)
-        parts = leaves
-        while len(parts) > 1:
-            groups = [parts[first : first + FAN_IN] for first in range(0, len(parts), FAN_IN)]
-            parts = [client.submit(combine, group, pure=False) for group in groups]
-        found: bytes = parts[0].result()
-        return found
+        results = leaves
+        while len(results) > 1:
+            groups = [results[first : first + FAN_IN] for first in range(0, len(results), FAN_IN)]
+            results = [client.submit(combine, group, pure=False) for group in groups]
+        total: bytes = results[0].result()
+        return total
 
-    def forget(self, token: str) -> None:
-        """Delete what the workers kept for a training."""
-        self.client.run(_forget, token)
+    def forget(self, training_id: str) -> None:
+        """Delete the examples that the workers stored for a training."""
+        self.client.run(_forget, training_id)
 
     def close(self) -> None:
-        """Leave the cluster where it was joined here."""
+        """Release the chunks, and close the client if this engine created it."""
         self.chunks.clear()
-        if self._own:
+        if self._owns_client:
             self.client.close()
         super().close()
 
 
 def pieces(data: Any) -> list[Any] | None:
     """Return the delayed pieces of a collection, or of a list of delayed values or futures; None for anything else."""
-    if isinstance(data, Sequence) and data and all(isinstance(one, Delayed | Future) for one in data):
+    if isinstance(data, Sequence) and data and all(isinstance(item, Delayed | Future) for item in data):
         return list(data)
     if not is_dask_collection(data) or isinstance(data, Delayed):
         return None
     if getattr(data, "ndim", 0) == 2 and hasattr(data, "rechunk"):
         data = data.rechunk({1: -1}) if data.numblocks[1] > 1 else data
-    found = data.to_delayed()
-    return list(found.ravel()) if hasattr(found, "ravel") else list(found)
+    delayed = data.to_delayed()
+    return list(delayed.ravel()) if hasattr(delayed, "ravel") else list(delayed)
 
 
-def _sized(data: Any) -> bool:
+def _has_known_sizes(data: Any) -> bool:
     return hasattr(data, "chunks") and all(size == size for size in data.chunks[0])
 
 
@@ -137,8 +138,8 @@ def _folder() -> Path:
 
 
 def _run(packed: bytes, number: int, name: str, chunk: Any) -> bytes:
-    return run(packed, Shard(number, name, chunk, _folder()))
+    return run_work(packed, Shard(number, name, chunk, _folder()))
 
 
-def _forget(token: str, dask_worker: Any = None) -> None:
-    forget(Path(dask_worker.local_directory), token)
+def _forget(training_id: str, dask_worker: Any = None) -> None:
+    forget(Path(dask_worker.local_directory), training_id)

@@ -1,7 +1,7 @@
-"""What an engine does: run work on shards, and add up what it returns in a fixed binary tree by shard number.
+"""What an engine does: run work on shards, and add up the results in a fixed binary tree by shard number.
 
-Work is a pure function of a shard, so one whose worker was lost is simply run again. What is wrong with a shard comes back
-as a value, never as an error of the engine, which would only try again.
+Work is a pure function of a shard, so work that was lost with its worker is simply run again. An error in a shard's data is
+returned as a value and not raised: an engine would only retry it.
 """
 
 from __future__ import annotations
@@ -19,92 +19,92 @@ from separatrix.data.errors import DataError
 from separatrix.data.streams import expand
 
 FAN_IN = 8
-"""How many parts one task adds up: three levels of the binary tree."""
+"""How many results one task adds up: three levels of the binary tree."""
 NOT_INSTALLED = f"separatrix is not installed on the workers: install separatrix {__version__} there, in their Python"
 
 
 class Work(Protocol):
-    """What is done on each shard: the results can be pickled and added."""
+    """What is done on each shard; its results can be pickled and added."""
 
     def __call__(self, shard: Shard) -> Any:
         """Return the result for a shard."""
 
 
-class Poison(NamedTuple):
-    """A shard that cannot be used: of several, the first in order is told."""
+class BadShard(NamedTuple):
+    """The error of a shard that cannot be used; of several, the one with the lowest number is reported."""
 
     number: int
     message: str
 
 
-def added(part: Any, other: Any) -> Any:
-    """Return the sum of two parts, or what is wrong with the first shard that anything is wrong with."""
-    poison = [one for one in (part, other) if isinstance(one, Poison)]
-    return min(poison) if poison else part + other
+def add_results(result: Any, other: Any) -> Any:
+    """Return the sum of two results, or the error of the first bad shard."""
+    errors = [term for term in (result, other) if isinstance(term, BadShard)]
+    return min(errors) if errors else result + other
 
 
-def pack(thing: Any) -> bytes:
-    """Return what travels."""
-    return pickle.dumps(thing, 5)
+def pack(content: Any) -> bytes:
+    """Return an object as the bytes that are sent."""
+    return pickle.dumps(content, 5)
 
 
 @lru_cache(maxsize=2)
-def _opened(packed: bytes) -> tuple[str, Work]:
-    found: tuple[str, Work] = pickle.loads(packed)
-    return found
+def _unpacked(packed: bytes) -> tuple[str, Work]:
+    version, work = pickle.loads(packed)
+    return version, work
 
 
-def run(packed: bytes, shard: Shard) -> bytes:
-    """Do the work on a shard: what a worker is asked for."""
+def run_work(packed: bytes, shard: Shard) -> bytes:
+    """Run packed work on a shard; return the packed result. Workers call this."""
     try:
-        version, work = _opened(packed)
+        version, work = _unpacked(packed)
         if version != __version__:
-            raise DataError(f"the worker has separatrix {__version__}, and the driver {version}: install the same")
+            raise DataError(f"the worker has separatrix {__version__} and the driver {version}: install the same version")
         return pack(work(shard))
-    except (ValueError, TypeError, ArithmeticError, LookupError, OSError, MemoryError) as problem:
-        what = str(problem) or type(problem).__name__
-        named = shard.name in what
-        return pack(Poison(shard.number, what if named else f"{shard.name}: {what}"))
+    except (ValueError, TypeError, ArithmeticError, LookupError, OSError, MemoryError) as error:
+        message = str(error) or type(error).__name__
+        return pack(BadShard(shard.number, message if shard.name in message else f"{shard.name}: {message}"))
 
 
 class Tree:
-    """Adds parts up in a fixed binary tree by place, each pair as soon as both are there."""
+    """Adds results up in a fixed binary tree by place, each pair as soon as both are there."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._held: dict[tuple[int, int], Any] = {}
+        self._waiting: dict[tuple[int, int], Any] = {}
 
-    def add(self, place: int, part: Any) -> None:
-        """Take the part of a place."""
+    def add(self, place: int, result: Any) -> None:
+        """Take the result of a place."""
         level = 0
         while self.size > 1 << level:
             sibling = place ^ 1
             if sibling << level < self.size:
-                if (level, sibling) not in self._held:
+                if (level, sibling) not in self._waiting:
                     break
-                other = self._held.pop((level, sibling))
-                part = added(part, other) if place < sibling else added(other, part)
+                other = self._waiting.pop((level, sibling))
+                result = add_results(result, other) if place < sibling else add_results(other, result)
             place, level = place // 2, level + 1
-        self._held[level, place] = part
+        self._waiting[level, place] = result
 
     def root(self) -> Any:
-        """Return the sum of all parts."""
-        (root,) = self._held.values()
+        """Return the sum of all results."""
+        (root,) = self._waiting.values()
         return root
 
 
-def combine(parts: Iterable[bytes]) -> bytes:
-    """Add up parts that are neighbours in the tree: what a worker is asked for."""
-    held = list(parts)
-    if len(held) == 1:
-        return held[0]
-    tree = Tree(len(held))
-    for place, part in enumerate(held):
-        tree.add(place, pickle.loads(part))
+def combine(packed_results: Iterable[bytes]) -> bytes:
+    """Add up packed results that are neighbours in the tree. Workers call this."""
+    results = list(packed_results)
+    if len(results) == 1:
+        return results[0]
+    tree = Tree(len(results))
+    for place, result in enumerate(results):
+        tree.add(place, pickle.loads(result))
     return pack(tree.root())
 
 
-Told = Callable[[int], None]
+ReportDone = Callable[[int], None]
+"""Called with the number of shards that are done."""
 
 
 class Engine:
@@ -112,7 +112,7 @@ class Engine:
 
     Attributes
     ----------
-    names : of the shards, by number.
+    names : the names of the shards, by number.
     sent, received : the bytes that have gone through the driver.
     """
 
@@ -120,85 +120,61 @@ class Engine:
         self.names: list[str] = []
         self.chunks: list[Any] = []
         self.sent = self.received = 0
-        self._held: tempfile.TemporaryDirectory[str] | None = None
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def folder(self) -> Path:
-        """Where this machine keeps what it has read."""
-        if self._held is None:
-            self._held = tempfile.TemporaryDirectory(prefix="separatrix-", ignore_cleanup_errors=True)
-        return Path(self._held.name)
+        """The folder in which this machine stores the examples that it has read."""
+        if self._temporary is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="separatrix-", ignore_cleanup_errors=True)
+        return Path(self._temporary.name)
 
-    def take(self, data: Any, y: Any = None) -> list[int]:
-        """Make shards of some data; return their numbers. Files are named, not read."""
+    def add_shards(self, data: Any, y: Any = None) -> list[int]:
+        """Make shards of some data; return their numbers. Files are not read yet."""
         if isinstance(data, str | Path):
             chunks: list[Any] = expand(data)
         elif not isinstance(data, Sequence):
-            raise TypeError(f"{type(data).__name__} is nothing that {type(self).__name__} can make shards of: name files")
+            raise TypeError(f"{type(self).__name__} cannot make shards of {type(data).__name__}: pass file names")
         else:
-            chunks = [path for one in data for path in (expand(one) if isinstance(one, str | Path) else [one])]
+            chunks = [path for item in data for path in (expand(item) if isinstance(item, str | Path) else [item])]
         if y is not None:
             chunks = list(zip(chunks, y, strict=True))
-        return self._number(chunks)
+        return self._add_chunks(chunks)
 
-    def _number(self, chunks: Sequence[Any], what: str = "part") -> list[int]:
+    def _add_chunks(self, chunks: Sequence[Any], kind: str = "part") -> list[int]:
         first = len(self.chunks)
         self.chunks += chunks
-        self.names += [c if isinstance(c, str) else f"{what} {first + i}" for i, c in enumerate(chunks)]
+        self.names += [c if isinstance(c, str) else f"{kind} {first + i}" for i, c in enumerate(chunks)]
         return list(range(first, len(self.chunks)))
 
-    def reduce(self, work: Work, which: Sequence[int], told: Told = lambda done: None) -> Any:
-        """Run work on some shards and return the sum of the results; `told` hears how many shards are done."""
+    def reduce(self, work: Work, numbers: Sequence[int], report: ReportDone = lambda done: None) -> Any:
+        """Run work on the shards with these numbers and return the sum of the results."""
         packed = pack((__version__, work))
         self.sent += len(packed)
-        result = self._reduce(packed, list(which), told)
-        self.received += len(result)
-        found = pickle.loads(result)
-        if isinstance(found, Poison):
-            raise DataError(found.message)
-        return found
+        packed_result = self._reduce(packed, list(numbers), report)
+        self.received += len(packed_result)
+        result = pickle.loads(packed_result)
+        if isinstance(result, BadShard):
+            raise DataError(result.message)
+        return result
 
-    def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
-        tree = Tree(len(which))
-        for place, number in enumerate(which):
-            tree.add(place, pickle.loads(run(packed, self.shard(number, self.folder))))
-            told(place + 1)
+    def _reduce(self, packed: bytes, numbers: list[int], report: ReportDone) -> bytes:
+        tree = Tree(len(numbers))
+        for place, number in enumerate(numbers):
+            tree.add(place, pickle.loads(run_work(packed, self.shard(number, self.folder))))
+            report(place + 1)
         return pack(tree.root())
 
     def shard(self, number: int, folder: Path) -> Shard:
         """Return a shard as its worker gets it."""
         return Shard(number, self.names[number], self.chunks[number], folder)
 
-    def forget(self, token: str) -> None:
-        """Delete what the workers kept for a training."""
-        forget(self.folder, token)
+    def forget(self, training_id: str) -> None:
+        """Delete the examples that the workers stored for a training."""
+        forget(self.folder, training_id)
 
     def close(self) -> None:
-        """Let go of everything."""
-        if self._held is not None:
-            self._held.cleanup()
-            self._held = None
-
-
-def engine_of(engine: Any) -> Engine:
-    """Return the engine of None, "local:N", "dask://HOST:PORT", "spark://HOST:PORT", a Dask client or a Spark session."""
-    if isinstance(engine, Engine):
-        return engine
-    if engine is None:
-        return Engine()
-    home = type(engine).__module__.partition(".")[0]
-    scheme, _, rest = engine.partition(":") if isinstance(engine, str) else (home, "", "")
-    if scheme == "local" and rest.isdigit() and int(rest):
-        from separatrix.cluster.local import Local
-
-        return Local(int(rest))
-    if scheme in ("dask", "distributed"):
-        from separatrix.cluster.dask import Dask
-
-        return Dask(f"tcp:{rest}" if rest else engine)
-    if scheme in ("spark", "pyspark"):
-        from separatrix.cluster.spark import Spark
-
-        return Spark(engine)
-    known = "local:4, dask://HOST:PORT, spark://HOST:PORT, a dask.distributed Client or a SparkSession"
-    raise DataError(f"engine {engine!r} is not known: {known}")
+        """Release all resources."""
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None

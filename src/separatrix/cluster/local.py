@@ -1,4 +1,4 @@
-"""Processes on this machine: one thread of the driver for each, a pipe in between. One that dies is replaced."""
+"""The engine of worker processes on this machine: a thread of the driver and a pipe for each. A dead one is replaced."""
 
 from __future__ import annotations
 
@@ -12,103 +12,107 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from separatrix.cluster.engines import Engine, Told, Tree, pack, run
+from separatrix.cluster.engines import Engine, ReportDone, Tree, pack, run_work
 from separatrix.data.errors import DataError
 
-LIVES = 4
-"""How many workers may die over a shard before it is given up."""
+MOST_DEATHS = 4
+"""How many workers may die on a shard before it is given up."""
 
 
 class Local(Engine):
-    """An engine of so many processes."""
+    """An engine with a fixed number of worker processes."""
 
     def __init__(self, processes: int) -> None:
         super().__init__()
         self.processes = processes
         self.workers: list[subprocess.Popen[bytes] | None] = [None] * processes
-        self._works = 0
+        self._n_works = 0
 
-    def _reduce(self, packed: bytes, which: list[int], told: Told) -> bytes:
-        self._works += 1
-        place_of_work = self.folder / f"work-{self._works}"
-        place_of_work.write_bytes(packed)
-        tree, left, faults = Tree(len(which)), queue.SimpleQueue[tuple[int, int]](), list[BaseException]()
+    def _reduce(self, packed: bytes, numbers: list[int], report: ReportDone) -> bytes:
+        self._n_works += 1
+        work_file = self.folder / f"work-{self._n_works}"
+        work_file.write_bytes(packed)
+        tree, todo, errors = Tree(len(numbers)), queue.SimpleQueue[tuple[int, int]](), list[BaseException]()
         lock, done = threading.Lock(), 0
-        for pair in enumerate(which):
-            left.put(pair)
+        for pair in enumerate(numbers):
+            todo.put(pair)
 
-        def serve(k: int) -> None:
+        def drive(k: int) -> None:
+            """Give shards to process k until none is left."""
             nonlocal done
             try:
-                while not faults:
-                    place, number = left.get_nowait()
-                    part = pickle.loads(self._asked(k, place_of_work, number))
+                while not errors:
+                    place, number = todo.get_nowait()
+                    result = pickle.loads(self._run_on(k, work_file, number))
                     with lock:
-                        tree.add(place, part)
+                        tree.add(place, result)
                         done += 1
-                        told(done)
+                        report(done)
             except queue.Empty:
                 pass
-            except BaseException as fault:
-                faults.append(fault)
+            except BaseException as error:
+                errors.append(error)
 
-        threads = [threading.Thread(target=serve, args=(k,), daemon=True) for k in range(min(self.processes, len(which)))]
+        n_threads = min(self.processes, len(numbers))
+        threads = [threading.Thread(target=drive, args=(k,), daemon=True) for k in range(n_threads)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        place_of_work.unlink()
-        if faults:
-            raise faults[0]
+        work_file.unlink()
+        if errors:
+            raise errors[0]
         return pack(tree.root())
 
-    def _asked(self, k: int, work: Path, number: int) -> bytes:
-        """Have process k do the work on a shard; where it dies, another one."""
-        request = pack((work, self.shard(number, self.folder)))
-        for _ in range(LIVES):
-            worker = self.workers[k] or self._started(k)
+    def _run_on(self, k: int, work_file: Path, number: int) -> bytes:
+        """Return the result of a shard from process k; if the process dies, it is replaced."""
+        request = pack((work_file, self.shard(number, self.folder)))
+        for _ in range(MOST_DEATHS):
+            worker = self.workers[k] or self._start(k)
             assert worker.stdin is not None and worker.stdout is not None
             try:
                 send(worker.stdin, request)
                 return receive(worker.stdout)
             except (EOFError, OSError):
-                _end(worker)
+                _kill(worker)
                 self.workers[k] = None
-        raise DataError(f"{self.names[number]}: {LIVES} workers died over this shard; it may need more memory than there is")
+        raise DataError(
+            f"{self.names[number]}: {MOST_DEATHS} workers died on this shard; it may need more memory than there is"
+        )
 
-    def _started(self, k: int) -> subprocess.Popen[bytes]:
+    def _start(self, k: int) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", "from separatrix.cluster.local import serve; serve()"]
         worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
         self.workers[k] = worker
         return worker
 
     def close(self) -> None:
-        """End the processes."""
+        """Kill the processes."""
         for worker in self.workers:
             if worker is not None:
-                _end(worker)
+                _kill(worker)
         self.workers = [None] * self.processes
         super().close()
 
 
-def _end(worker: subprocess.Popen[bytes]) -> None:
-    """End a process, which holds nothing that is not held elsewhere."""
+def _kill(worker: subprocess.Popen[bytes]) -> None:
+    """Kill a process; everything that it has can be computed again."""
     worker.kill()
     worker.wait()
     for pipe in (worker.stdin, worker.stdout):
-        with suppress(OSError):  # what was not written yet
+        with suppress(OSError):  # bytes that were not written yet
             pipe.close()  # type: ignore[union-attr]
 
 
 def send(pipe: Any, message: bytes) -> None:
-    """Write a message with its length before it."""
+    """Write the length of a message, then the message."""
     pipe.write(struct.pack("<q", len(message)))
     pipe.write(message)
     pipe.flush()
 
 
 def receive(pipe: Any) -> bytes:
-    """Read a message; raise EOFError where the other end is gone."""
+    """Read a message; raise EOFError if the other end is closed."""
     head = pipe.read(8)
     if len(head) < 8:
         raise EOFError
@@ -120,15 +124,15 @@ def receive(pipe: Any) -> bytes:
 
 
 def serve() -> None:
-    """Do the work that is asked for until the driver is gone: what a process of this engine is."""
-    answers: BinaryIO = sys.stdout.buffer
+    """Run work until the driver closes the pipe: the main loop of a worker process."""
+    results: BinaryIO = sys.stdout.buffer
     sys.stdout = sys.stderr
-    opened: tuple[Path, bytes] = Path(), b""
+    current_file, packed = Path(), b""
     while True:
         try:
-            work, shard = pickle.loads(receive(sys.stdin.buffer))
+            work_file, shard = pickle.loads(receive(sys.stdin.buffer))
         except (EOFError, KeyboardInterrupt):
             return
-        if opened[0] != work:
-            opened = work, work.read_bytes()
-        send(answers, run(opened[1], shard))
+        if current_file != work_file:
+            current_file, packed = work_file, work_file.read_bytes()
+        send(results, run_work(packed, shard))

@@ -1,15 +1,16 @@
-"""Iterative parameter mixing (McDonald, Hall and Mann 2010): training on shards, whoever runs the work.
+"""Iterative parameter mixing (McDonald, Hall and Mann 2010): training on shards, with any engine.
 
-Each pass every shard starts from the same weights w, and what comes out is mixed:
+In each pass every shard starts from the same weights w, and the results w_s are mixed:
 
-    w ← w + Σ_s μ_s·(w_s − w)        μ_s = 1/S, or shard s's share of the mistakes of the pass; or, for each feature by
-                                     itself, 1/c, where c is the number of shards in which it occurs
+    w ← w + Σ_s μ_s·(w_s − w)        μ_s = 1/S, or shard s's share of the mistakes of the pass; or, for each feature
+                                     separately, 1/c, where c is the number of shards in which it occurs
 
-On separable data Σ over passes and shards of μ·mistakes (by features: of mistakes/S) is at most R²/γ², so a pass without a
-mistake comes. By features rare ones move as far as on one machine; where every feature is in every shard it is 1/S. AROW's
-weights are mixed with their precisions: 1/v ← Σ μ_s/v_s and w/v ← Σ μ_s·w_s/v_s. The average is that of the weights after
-every presentation, wherever it was made: with u = T·w − Σw_t after T of them, u ← u + T'·(w' − w) − Σ_s Σ_t (w_t − w),
-where the sum over the steps of a shard is n·(w_s − w) − u_s, exactly. One shard is trained bit for bit as by `fit`.
+On separable data Σ over passes and shards of μ·mistakes (mixing by features: of mistakes/S) is at most R²/γ², so some pass
+makes no mistake. Mixing by features moves rare features as far as one machine would; if every feature occurs in every shard
+it is the same as 1/S. AROW's weights are mixed with their precisions: 1/v ← Σ μ_s/v_s and w/v ← Σ μ_s·w_s/v_s. The average
+is over the weights after every presentation on any shard: with u = T·w − Σw_t after T of them, u ← u + T'·(w' − w) −
+Σ_s Σ_t (w_t − w), where the sum over the steps of a shard is exactly n·(w_s − w) − u_s. One shard is trained bit for bit as
+by `fit`.
 """
 
 from __future__ import annotations
@@ -22,15 +23,24 @@ from typing import Any
 import numpy as np
 
 from separatrix.cluster.engines import Engine
-from separatrix.cluster.parts import Part
-from separatrix.cluster.shards import Known, Reading
-from separatrix.cluster.work import Choose, Clean, Judge, Mixed, Pass, Scores, apart, joined
+from separatrix.cluster.feature_rows import FeatureRows
+from separatrix.cluster.shards import ShardReader, ShardSummary
+from separatrix.cluster.work import (
+    ChooseC,
+    CollectScores,
+    CountCorrect,
+    CountMistakes,
+    MakePass,
+    PassResult,
+    rows_to_weights,
+    weights_to_rows,
+)
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.loop import train
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats
 from separatrix.engine.run import Run, Snapshot
 from separatrix.engine.stopping import History, StateDigests, why_not_converged
-from separatrix.engine.weights import averaged
+from separatrix.engine.weights import Weights, averaged
 from separatrix.learners.calibration import find_slope
 from separatrix.learners.linear_base import NotConvergedWarning
 
@@ -38,8 +48,8 @@ MIXES = ("features", "uniform", "mistakes")
 
 
 @dataclass
-class Told:
-    """What is said after each pass, and while shards are worked on: (pass, shards done, of how many)."""
+class Listeners:
+    """Callbacks after each pass (mistakes, held-out accuracy) and after each shard (what is done, shards done, in total)."""
 
     after_pass: Callable[[int, float | None], None] = lambda mistakes, score: None
     working: Callable[[str, int, int], None] = lambda doing, done, total: None
@@ -47,24 +57,24 @@ class Told:
 
 @dataclass
 class Mixture:
-    """A training on shards: the weights as rows of features, the bias last, and what was found on the way."""
+    """A training on shards: the weights as rows of features, the bias last, and the history of the passes."""
 
     engine: Engine
-    reading: Reading
+    reader: ShardReader
     learner: Any
     classes: Array
-    known: dict[int, Known]
+    summaries: dict[int, ShardSummary]
     train: list[int]
     held_out: list[int]
     mix: str = "features"
-    told: Told = field(default_factory=Told)
+    told: Listeners = field(default_factory=Listeners)
     after_pass: Callable[[Mixture], None] = lambda mixture: None
 
     def __post_init__(self) -> None:
-        self.d = max(known.d for known in self.known.values())
-        self.shown = [number for number in self.train if self.known[number].n]
-        self.lone = len(self.shown) == 1
-        self.factors = class_factors(self.learner, self.classes, [self.known[number] for number in self.train])
+        self.d = max(summary.d for summary in self.summaries.values())
+        self.filled = [number for number in self.train if self.summaries[number].n]
+        self.lone = len(self.filled) == 1
+        self.factors = class_factors(self.learner, self.classes, [self.summaries[number] for number in self.train])
         self.run: Run = None  # type: ignore[assignment]
         self.mistakes: list[list[int]] = []
         self.history = History()
@@ -72,64 +82,66 @@ class Mixture:
         self.C_scores: dict[float, float] | None = None
         self.errors = 0
         self.holders: Floats | None = None
-        """In how many shards each feature occurs, which the first pass tells; None where it does not matter."""
+        """In how many shards each feature occurs, counted in the first pass; None if the mix does not need it."""
 
     # State.
 
     def begin(self, start: Any = None) -> None:
-        """Start from zero weights, or from others."""
+        """Start from zero weights, or from those of `start`."""
         seed, C = self.learner.seed(), self.learner.C
         if C == "auto":
             self.learner.check_choosable()
-            (choice,) = self.engine.reduce(Choose(*self._task(), seed=seed), self.shown[:1]).items
+            (choice,) = self.engine.reduce(ChooseC(*self._common(), seed=seed), self.filled[:1]).items
             C, self.C_scores = choice
         self.run = self.learner.new_run(self.classes, self.d, C, start)
         self.run.seed = seed
         self.run.ledger.weighted = self.learner.class_weight is not None
-        self.run.radius_squared = max((self.known[number].radius_squared for number in self.train), default=0.0)
+        self.run.radius_squared = max((self.summaries[number].radius_squared for number in self.train), default=0.0)
         self.adopt(self.run)
 
     def adopt(self, run: Run) -> None:
-        """Go on from a run."""
+        """Take over the weights and counts of a run."""
         self.run = run
         run.ledger.limit = 0
-        self.w = joined(run.last.weights())
-        self.u = joined(run.late.weights()) if run.average else None
-        self.v = joined(apart_of_spread(run)) if run.rule.spread else None
+        self.w = weights_to_rows(run.last.weights())
+        self.u = weights_to_rows(run.late.weights()) if run.average else None
+        self.v = weights_to_rows(Weights(*run.last.spreads())) if run.rule.spread else None
 
     def settle(self) -> Run:
-        """Put the weights into the run."""
-        self.run.last.load(apart(self.w))
+        """Write the weights back into the run, and return it."""
+        self.run.last.load(rows_to_weights(self.w))
         if self.u is not None:
-            self.run.late.load(apart(self.u))
+            self.run.late.load(rows_to_weights(self.u))
         if self.v is not None:
-            self.run.last.load_spread([*apart(self.v)])
+            self.run.last.load_spread([*rows_to_weights(self.v)])
         self.run.used = None
         return self.run
 
     @property
     def counting(self) -> bool:
-        """Whether it is still to be found out in how many shards each feature occurs."""
+        """Whether the next pass counts in how many shards each feature occurs."""
         return self.mix == "features" and not self.lone and self.holders is None
 
     @property
     def elapsed(self) -> int:
-        """How many presentations are averaged."""
+        """The number of presentations that are averaged."""
         return self.run.ledger.steps - self.run.ledger.average_after
 
     def used(self) -> Floats:
-        """Return the weights that would be used now: the averaged ones where the learner averages."""
+        """Return the weights to predict with now: the averaged ones if the learner averages."""
         if self.u is None or self.elapsed <= 0:
             return self.w
-        return joined(averaged(apart(self.w), apart(self.u), self.elapsed))
+        return weights_to_rows(averaged(rows_to_weights(self.w), rows_to_weights(self.u), self.elapsed))
 
-    def _task(self) -> tuple[Reading, Any, Array, int, Floats]:
-        return self.reading, self.learner.unfitted(), self.classes, self.d, self.factors
+    def _common(self) -> tuple[ShardReader, Any, Array, int, Floats]:
+        """Return the fields that all work on examples has."""
+        return self.reader, self.learner.unfitted(), self.classes, self.d, self.factors
 
-    def _part(self, *arrays: Floats | None) -> Part:
-        held = [array for array in arrays if array is not None]
-        blanks = tuple(1.0 if array is self.v else 0.0 for array in held)
-        return Part.of(self.d + 1, None, held, blanks)
+    def _to_send(self, *arrays: Floats | None) -> FeatureRows:
+        """Return weights in the form in which they are sent; an untouched variance is 1, an untouched weight 0."""
+        values = [array for array in arrays if array is not None]
+        defaults = tuple(1.0 if array is self.v else 0.0 for array in values)
+        return FeatureRows.of(self.d + 1, None, values, defaults)
 
     # Passes.
 
@@ -143,7 +155,7 @@ class Mixture:
                 warnings.warn(why, NotConvergedWarning, stacklevel=4)
 
     def make_pass(self, number: int) -> tuple[int, float]:
-        """Make a pass over every shard from the same weights, and mix what comes out."""
+        """Make a pass over every shard from the same weights, and mix the results."""
         self.run.begin_pass(number, self.learner.average_from)
         loss = self._mix(self._passed(number))
         return sum(self.mistakes[-1]), loss
@@ -156,30 +168,30 @@ class Mixture:
         """Return the accuracy on the held-out shards, if there are any."""
         if not self.held_out:
             return None
-        right, n = self.engine.reduce(self.work(Judge, self.used()), self.held_out).values
-        return float(right / max(1.0, n))
+        correct, n = self.engine.reduce(self.work(CountCorrect, self.used()), self.held_out).values
+        return float(correct / max(1.0, n))
 
     def sweep_is_clean(self) -> bool:
-        """Tell whether no example is a mistake under the mixed weights; an order that visits all has shown it."""
+        """Return whether no example is a mistake under the mixed weights; only a random order does not visit all of them."""
         if self.learner.order != "random":
             return True
-        mistaken: Floats = self.engine.reduce(self.work(Clean, self.w, C=self.run.rule.C), self.shown).values
-        return not mistaken[0]
+        totals: Floats = self.engine.reduce(self.work(CountMistakes, self.w, C=self.run.rule.C), self.filled).values
+        return not totals[0]
 
     def snapshot(self, passes: int) -> Snapshot:
-        """Return a copy of the weights and of the clock."""
+        """Return a copy of the weights and of the counts of steps."""
         return self.settle().snapshot(passes)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to an earlier pass."""
+        """Restore the weights of an earlier pass."""
         self.settle().restore(snapshot)
         self.adopt(self.run)
 
     def finish(self) -> None:
-        """Do nothing more."""
+        """Do nothing: the weights are complete after each pass."""
 
     def state(self) -> tuple[Array, ...]:
-        """Return a digest of the weights: with the perceptron rule they determine all that follows."""
+        """Return a digest of the weights: with the perceptron rule they determine all later passes."""
         return self.digests.add(self.w)
 
     def past_states(self) -> Iterable[tuple[Array, ...]]:
@@ -187,25 +199,25 @@ class Mixture:
         return self.digests.states()
 
     def cycle_start(self, period: int) -> int:
-        """Return the first pass whose starting weights come back."""
+        """Return the first pass whose starting weights occur again."""
         return self.digests.first_repeated(period)
 
     def verdict(self, seconds: float) -> str:
-        """Return "undecided": nobody has all examples."""
+        """Return "undecided": no process has all the examples that a proof needs."""
         return "undecided"
 
     def is_finite(self) -> bool:
-        """Tell whether the weights are finite."""
+        """Return whether all weights are finite."""
         return bool(np.isfinite(self.w.max()) and np.isfinite(self.w.min()))
 
-    def _passed(self, number: int) -> Mixed:
+    def _passed(self, number: int) -> PassResult:
         ledger = self.run.ledger
         averaging = self.u is not None and ledger.average_after < NEVER
         if averaging and ledger.average_after > ledger.steps and not self.lone:
-            raise ValueError("an average that begins with a certain example needs one shard: with several, average=True")
-        weights = self._part(self.w, self.u if self.lone else None, self.v)
-        work = Pass(
-            *self._task(),
+            raise ValueError("average=N counts examples and needs a single shard: with several shards, use average=True")
+        weights = self._to_send(self.w, self.u if self.lone else None, self.v)
+        work = MakePass(
+            *self._common(),
             weights=weights,
             number=number,
             seed=self.run.seed,
@@ -218,58 +230,59 @@ class Mixture:
             tally=self.run.tally,
         )
         doing = f"pass {number + 1}"
-        found: Mixed = self.engine.reduce(work, self.shown, lambda done: self.told.working(doing, done, len(self.shown)))
-        return found
+        n = len(self.filled)
+        result: PassResult = self.engine.reduce(work, self.filled, lambda done: self.told.working(doing, done, n))
+        return result
 
-    def _mix(self, mixed: Mixed) -> float:
-        """Take over what the shards have learned; return the mean loss."""
-        part, (_, mistakes, errors, losses, steps) = mixed.part, mixed.counts.T
-        run, rows = self.run, mixed.part.rows()
+    def _mix(self, result: PassResult) -> float:
+        """Add the mixed changes of the shards to the weights, and their counts to the history; return the mean loss."""
+        changes, (_, mistakes, errors, losses, steps) = result.changes, result.counts.T
+        run, rows = self.run, result.changes.index()
         if self.counting:
             self.holders = np.ones((self.d + 1, 1))
-            self.holders[rows] = np.maximum(part.values.pop(), 1.0)
+            self.holders[rows] = np.maximum(changes.values.pop(), 1.0)
         run.ledger.steps += int(steps.sum())
         run.ledger.absent += int(mistakes.sum())
         loss = losses.sum() - (run.tally[1] if self.lone else 0.0)
         mean_loss = float(loss / max(1.0, steps.sum()))
         tally = np.array([errors.sum(), losses.sum()])
         run.tally = tally if self.lone else run.tally + tally
-        by_shard = dict(zip(mixed.counts[:, 0].astype(int).tolist(), mistakes.astype(int).tolist(), strict=True))
+        by_shard = dict(zip(result.counts[:, 0].astype(int).tolist(), mistakes.astype(int).tolist(), strict=True))
         self.mistakes.append([by_shard.get(number, 0) for number in self.train])
         if len(self.mistakes) == 1:
             self.errors = run.errors
         if self.lone:
-            for array, values in zip((self.w, *(a for a in (self.u, self.v) if a is not None)), part.values, strict=True):
+            for array, values in zip((self.w, *(a for a in (self.u, self.v) if a is not None)), changes.values, strict=True):
                 array[rows] = values
         elif self.holders is not None:
-            self._add(part, rows, self.holders[rows])
-        elif worth := mistakes.sum() if self.mix == "mistakes" else len(self.shown):
-            self._add(part, rows, float(worth))
+            self._add(changes, rows, self.holders[rows])
+        elif divisor := mistakes.sum() if self.mix == "mistakes" else len(self.filled):
+            self._add(changes, rows, float(divisor))
         return mean_loss
 
-    def _add(self, part: Part, rows: Any, worth: float | Floats) -> None:
-        w, gone = self.w[rows], part.values[0] / worth
+    def _add(self, changes: FeatureRows, rows: Any, divisor: float | Floats) -> None:
+        w, moved = self.w[rows], changes.values[0] / divisor
         if self.v is not None:
-            precision = 1.0 / self.v[rows] + part.values[-1] / worth
-            gone = (w / self.v[rows] + gone) / precision - w
+            precision = 1.0 / self.v[rows] + changes.values[-1] / divisor
+            moved = (w / self.v[rows] + moved) / precision - w
             self.v[rows] = 1.0 / precision
-        self.w[rows] = w + gone
+        self.w[rows] = w + moved
         if self.u is not None and self.elapsed > 0:
-            self.u[rows] += self.elapsed * gone - part.values[1]
+            self.u[rows] += self.elapsed * moved - changes.values[1]
 
     def work(self, kind: Any, weights: Floats, **more: Any) -> Any:
-        """Return work that looks at examples under some weights."""
-        return kind(*self._task(), weights=self._part(weights), **more)
+        """Return work of some kind that scores examples with these weights."""
+        return kind(*self._common(), weights=self._to_send(weights), **more)
 
     # The end.
 
     def publish(self) -> None:
-        """Let the learner be fitted."""
+        """Write the fitted attributes to the learner."""
         run, learner = self.settle(), self.learner
-        run.rows_seen = sum(self.known[number].n for number in self.train)
+        run.rows_seen = sum(self.summaries[number].n for number in self.train)
         learner.n_features_in_ = self.d
         learner.__dict__.pop("feature_names_in_", None)
-        names = self.known[self.shown[0]].names
+        names = self.summaries[self.filled[0]].names
         if names is not None:
             learner.feature_names_in_ = np.array(names, dtype=object)
         learner.publish(
@@ -285,18 +298,13 @@ class Mixture:
         )
 
     def _slope(self) -> float:
-        parts = self.engine.reduce(self.work(Scores, self.used()), self.held_out).items
-        scores, codes = (np.concatenate(side) for side in zip(*parts, strict=True))
+        pairs = self.engine.reduce(self.work(CollectScores, self.used()), self.held_out).items
+        scores, codes = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return find_slope(scores, codes, NO_WEIGHT)
 
 
-def apart_of_spread(run: Run) -> Any:
-    """Return the variances of a run in the shapes of weights."""
-    return apart(np.concatenate([run.last.spreads()[0].T, run.last.spreads()[1][None]]))
-
-
-def class_factors(learner: Any, classes: Array, known: list[Known]) -> Floats:
-    """Return the weight of each class, or none where all are 1; the balanced ones from the counts of all shards."""
+def class_factors(learner: Any, classes: Array, summaries: list[ShardSummary]) -> Floats:
+    """Return the weight of each class, or an empty array if all are 1; balanced weights use the counts of all shards."""
     if learner.class_weight is None:
         return NO_WEIGHT
     if learner.class_weight != "balanced":
@@ -304,8 +312,8 @@ def class_factors(learner: Any, classes: Array, known: list[Known]) -> Floats:
         return factors
     counts = np.zeros(len(classes))
     place = {label: k for k, label in enumerate(classes.tolist())}
-    for shard in known:
-        for label, count in zip(shard.labels, shard.counts.tolist(), strict=True):
+    for summary in summaries:
+        for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
             counts[place[label]] += count
     balanced: Floats = counts.sum() / (len(classes) * counts)
     return balanced

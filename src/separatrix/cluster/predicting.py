@@ -1,4 +1,4 @@
-"""`predict`: the labels of a collection, piece by piece where the pieces are; the model goes there, the rows stay."""
+"""`predict` labels a collection piece by piece on the workers: the model is sent to them, and the rows stay there."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from separatrix.modelfile.model import Model
 
 
 def predict(model: Any, data: Any) -> Any:
-    """Return the predicted labels of a Dask array, data frame or bag as a collection of Dask; of a Spark data frame, as one
-    more column, `prediction`. Nothing is computed before it is asked for.
+    """Return the predicted labels of a Dask array, data frame or bag as a Dask collection; for a Spark data frame, return it
+    with one more column, `prediction`. The result is lazy: nothing is computed yet.
     """
     model = model if isinstance(model, Model) else Model(model)
     if hasattr(data, "mapInArrow"):
-        return _on_spark(model, data)
+        return _predict_spark(model, data)
     if not hasattr(data, "__dask_graph__"):
-        raise DataError(f"{type(data).__name__} is no collection of Dask or Spark: use model.predict, or separatrix predict")
-    return _on_dask(model, data)
+        raise DataError(f"{type(data).__name__} is not a Dask or Spark collection: use model.predict")
+    return _predict_dask(model, data)
 
 
-def _on_dask(model: Model, data: Any) -> Any:
+def _predict_dask(model: Model, data: Any) -> Any:
     import dask
 
-    kind = model.estimator.classes_.dtype
+    dtype = model.estimator.classes_.dtype
     shared = dask.delayed(model)
     if hasattr(data, "map_blocks") and hasattr(data, "chunks"):
         data = data.rechunk({1: -1}) if data.numblocks[1] > 1 else data
-        return data.map_blocks(_labels, model=shared, drop_axis=1, dtype=kind)
+        return data.map_blocks(_labels, model=shared, drop_axis=1, dtype=dtype)
     if hasattr(data, "divisions"):
-        return data.map_partitions(_series, model=shared, meta=("prediction", kind if kind.kind in "biuf" else object))
-    return data.map_partitions(_listed, shared)
+        return data.map_partitions(_series, model=shared, meta=("prediction", _series_dtype(dtype)))
+    return data.map_partitions(_list_of_labels, shared)
 
 
 def _labels(X: Any, model: Model) -> Any:
@@ -43,11 +43,15 @@ def _labels(X: Any, model: Model) -> Any:
 def _series(frame: Any, model: Model) -> Any:
     import pandas as pd  # type: ignore[import-untyped]
 
-    kind = model.estimator.classes_.dtype
-    return pd.Series(_labels(frame, model), frame.index, kind if kind.kind in "biuf" else object, "prediction")
+    dtype = _series_dtype(model.estimator.classes_.dtype)
+    return pd.Series(_labels(frame, model), frame.index, dtype, "prediction")
 
 
-def _listed(items: Any, model: Model) -> list[Any]:
+def _series_dtype(dtype: Any) -> Any:
+    return dtype if dtype.kind in "biuf" else object
+
+
+def _list_of_labels(items: Any, model: Model) -> list[Any]:
     import pyarrow as pa
 
     rows = list(items)
@@ -55,16 +59,16 @@ def _listed(items: Any, model: Model) -> list[Any]:
     return labels
 
 
-def _on_spark(model: Model, data: Any) -> Any:
+def _predict_spark(model: Model, data: Any) -> Any:
     from pyspark.sql.types import StructField, StructType, _infer_type
 
     first = model.estimator.classes_[:1].tolist()[0]
     schema = StructType([*data.schema.fields, StructField("prediction", _infer_type(first))])
-    return data.mapInArrow(_Predicting(data.sparkSession.sparkContext.broadcast(model)), schema)
+    return data.mapInArrow(_AddPrediction(data.sparkSession.sparkContext.broadcast(model)), schema)
 
 
-class _Predicting:
-    """Adds a column to the batches of a partition."""
+class _AddPrediction:
+    """Adds the column `prediction` to the batches of a partition."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -1,9 +1,9 @@
-"""Shards: what a worker is given to read, read once with the readers and featurizers of one machine, kept on its disk.
+"""Shards: the pieces of the data that workers read, once each, and store on their own disk.
 
-A shard is a file, or a piece of a collection: (X, y), or a table. What was read is kept as plain arrays in a folder of the
-worker's own and mapped into memory, so that any process of the machine can make a pass over it; numbers that lie in memory
-already stay there. CSR rows are kept with the features that occur in the shard numbered anew: a pass touches the weights of
-these features only.
+A shard is a file, or a piece of a collection: a pair (X, y), or a table. A worker reads it with the same readers and
+featurizers as a single machine, stores it as plain arrays in a folder, and maps these into memory, so that any process of
+the machine can make a pass over it; a pair (X, y) is in memory already and stays there. CSR rows are stored with the
+features that occur in the shard renumbered: a pass touches the weights of these features only.
 """
 
 from __future__ import annotations
@@ -35,16 +35,15 @@ from separatrix.files.blocks import Labels
 from separatrix.files.ingest import gather
 from separatrix.kernels.learning import shards as kernels
 
-MEMORY = 1 << 62
-"""A shard is the unit of work: it must fit in the memory of a worker."""
+UNLIMITED = 1 << 62
+"""The memory for one shard, in bytes. A shard is the unit of work: it must fit in the memory of a worker."""
 
-
-_HELD: dict[str, dict[int, Examples]] = {}
-"""The examples of pieces that lie in this process, by training and shard."""
+_IN_MEMORY: dict[str, dict[int, ShardExamples]] = {}
+"""The examples of pairs (X, y), which are stored in this process, by training and shard number."""
 
 
 class Shard(NamedTuple):
-    """One shard, as an engine hands it to a worker: its number, its name, what it is, and where the worker keeps things."""
+    """One shard as an engine hands it to a worker; `folder` is where the worker stores examples."""
 
     number: int
     name: str
@@ -52,8 +51,8 @@ class Shard(NamedTuple):
     folder: Path
 
 
-class Piece:
-    """A piece of a collection, in the form of a source."""
+class CollectionSource:
+    """A piece of a collection, with the interface of a `Source`."""
 
     rereadable, format, skipped = True, "collection", 0
     problems: tuple[str, ...] = ()
@@ -78,7 +77,7 @@ class Piece:
         except ValueError:
             name_text_column(X)
             raise
-        if not sp.issparse(self.X):  # what came over a network need not be aligned, and every pass would copy it
+        if not sp.issparse(self.X):  # an array that came over a network need not be aligned, and every pass would copy it
             self.X = np.require(self.X, np.float64 if self.X.dtype == object else None, ["C", "A"])
 
     def _read_table(self, chunk: Any) -> None:
@@ -87,13 +86,13 @@ class Piece:
         if isinstance(chunk, Iterator):
             chunk = list(chunk)
         if isinstance(chunk, list):
-            whole = all(isinstance(one, pa.RecordBatch) for one in chunk)
-            chunk = pa.Table.from_batches(chunk) if whole and chunk else pa.Table.from_pylist(chunk)
+            batches = bool(chunk) and all(isinstance(item, pa.RecordBatch) for item in chunk)
+            chunk = pa.Table.from_batches(chunk) if batches else pa.Table.from_pylist(chunk)
         self.table = frame_of(chunk).table if chunk.shape[0] else pa.table({})
         self.schema = self.table.schema
         if self.table.num_rows and self.label not in self.schema.names:
-            there = ", ".join(self.schema.names[:10])
-            raise DataError(f"{self.name}: there is no column {self.label!r} for the label; there are {there}")
+            columns = ", ".join(self.schema.names[:10])
+            raise DataError(f"{self.name}: there is no column {self.label!r} for the label; the columns are {columns}")
 
     def __iter__(self) -> Iterator[Any]:
         if not (self.X if self.kind == "rows" else self.table).shape[0]:
@@ -107,15 +106,15 @@ class Piece:
             first += table.num_rows
 
 
-class Known(NamedTuple):
-    """What is known of a shard once it has been read."""
+class ShardSummary(NamedTuple):
+    """What the driver learns about a shard: its shape, its labels with their counts, its largest ‖x‖², its checksum."""
 
     n: int
     d: int
     sparse: bool
     labels: list[Any]
-    kind: str | None
-    """NumPy's name of the labels' type, of a collection of arrays."""
+    label_dtype: str | None
+    """NumPy's name of the labels' type, of a pair (X, y)."""
     counts: Ints
     radius_squared: float
     digest: bytes
@@ -124,89 +123,102 @@ class Known(NamedTuple):
     names: list[str] | None
 
 
-class Examples(NamedTuple):
-    """The examples of a shard: rows of the features that occur in it (None: all), and the place of each label."""
+class ShardExamples(NamedTuple):
+    """The examples of a shard: rows over the features that occur in it (None: over all), and the number of each label.
 
-    known: Known
+    Labels are numbered as in `summary.labels`.
+    """
+
+    summary: ShardSummary
     rows: Rows
     features: Ints | None
-    places: Ints
+    label_numbers: Ints
 
 
 @dataclass
-class Reading:
-    """How shards are read: the same on every worker."""
+class ShardReader:
+    """How shards are read: the same on every worker. `training_id` names the folder of the stored examples."""
 
-    token: str = field(default_factory=lambda: f"separatrix-{secrets.token_hex(8)}")
+    training_id: str = field(default_factory=lambda: f"separatrix-{secrets.token_hex(8)}")
     label: str | int | None = None
     options: dict[str, Any] = field(default_factory=dict)
-    form: str = ""
-    reader: Any = None
+    format: str = ""
+    file_reader: Any = None
     features: Any = None
 
-    def source(self, shard: Shard) -> Source | Piece:
-        """Return the shard as a source; a file is read as the first one is."""
+    def source(self, shard: Shard) -> Source | CollectionSource:
+        """Return the shard as a source; every file is read in the same way as the first."""
         if not isinstance(shard.chunk, str | os.PathLike):
-            return Piece(shard.name, shard.chunk, None if self.label is None else str(self.label))
-        if self.reader is None or self.form == "built-in":
+            return CollectionSource(shard.name, shard.chunk, None if self.label is None else str(self.label))
+        if self.file_reader is None or self.format == "built-in":
             return open_source(shard.chunk, label=self.label, threads=1, **self.options)
-        return Source(shard.name, [os.fspath(shard.chunk)], self.form, self.reader, self.reader.options)
+        return Source(shard.name, [os.fspath(shard.chunk)], self.format, self.file_reader, self.file_reader.options)
 
-    def examples(self, shard: Shard) -> Examples:
-        """Return the examples of a shard, read and kept when they are first asked for on a machine."""
+    def examples(self, shard: Shard) -> ShardExamples:
+        """Return the examples of a shard; the first call on a machine reads and stores them."""
         if isinstance(shard.chunk, tuple):
-            held = _HELD.setdefault(self.token, {})
-            if shard.number not in held:
-                held[shard.number] = _examples(self._read(shard))
-            return held[shard.number]
-        home = shard.folder / self.token / str(shard.number)
-        if not home.is_dir():
-            parts = self._read(shard)
-            home.parent.mkdir(parents=True, exist_ok=True)
-            fresh = home.with_name(f".{shard.number}-{secrets.token_hex(4)}")
-            fresh.mkdir()
-            for name, value in parts.items():
-                if isinstance(value, np.ndarray):
-                    np.save(fresh / f"{name}.npy", value)
-            (fresh / "known").write_bytes(pickle.dumps(parts["known"]))
+            in_memory = _IN_MEMORY.setdefault(self.training_id, {})
+            if shard.number not in in_memory:
+                in_memory[shard.number] = _examples_of(*self._read(shard))
+            return in_memory[shard.number]
+        folder = shard.folder / self.training_id / str(shard.number)
+        if not folder.is_dir():
+            summary, arrays = self._read(shard)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = folder.with_name(f".{shard.number}-{secrets.token_hex(4)}")
+            unfinished.mkdir()
+            for name, array in arrays.items():
+                np.save(unfinished / f"{name}.npy", array)
+            (unfinished / "summary").write_bytes(pickle.dumps(summary))
             try:
-                fresh.rename(home)
-            except OSError:  # another process was quicker
-                shutil.rmtree(fresh)
-        return _kept(home)
+                unfinished.rename(folder)
+            except OSError:  # another process stored this shard first
+                shutil.rmtree(unfinished)
+        return _load_examples(folder)
 
-    def _read(self, shard: Shard) -> dict[str, Any]:
+    def _read(self, shard: Shard) -> tuple[ShardSummary, dict[str, Array]]:
         source = self.source(shard)
-        labels, kind, digest = Labels(), None, b""
+        labels, label_dtype, digest = Labels(), None, b""
         try:
             if isinstance(shard.chunk, tuple):
                 (batch,) = source
-                X, codes = batch.X, labels.codes(batch.y)
+                X, label_numbers = batch.X, labels.codes(batch.y)
             else:
-                found = gather(source, self.features, memory=MEMORY, known=True)  # type: ignore[arg-type]
-                X, labels, codes = found.blocks.together(), found.blocks.labels, found.blocks.places()
-                found.close()
+                gathered = gather(source, self.features, memory=UNLIMITED, known=True)  # type: ignore[arg-type]
+                blocks = gathered.blocks
+                X, labels, label_numbers = blocks.together(), blocks.labels, blocks.places()
+                gathered.close()
         except NoExampleError:
-            X, codes = np.empty((0, 0)), np.empty(0, np.int64)
+            X, label_numbers = np.empty((0, 0)), np.empty(0, np.int64)
         rows = Rows(X)
         try:
             radius_squared = rows.survey()
-        except ValueError as problem:
-            raise DataError(f"{shard.name}: {problem}") from None
-        if isinstance(source, Piece):
-            kind = None if source.y is None else source.y.dtype.str
+        except ValueError as error:
+            raise DataError(f"{shard.name}: {error}") from None
+        if isinstance(source, CollectionSource):
+            label_dtype = None if source.y is None else source.y.dtype.str
         elif isinstance(shard.chunk, str):
             digest = digest_of(shard.chunk) if source.format != "built-in" else source.reader.digest()
         names = getattr(source, "feature_names", None)
-        counts = np.bincount(codes, minlength=len(labels))
-        told = (digest, source.skipped, list(source.problems), None if names is None else list(names))
-        known = Known(rows.n, rows.d, rows.sparse, labels.met(), kind, counts, radius_squared, *told)
+        summary = ShardSummary(
+            rows.n,
+            rows.d,
+            rows.sparse,
+            labels.met(),
+            label_dtype,
+            np.bincount(label_numbers, minlength=len(labels)),
+            radius_squared,
+            digest,
+            source.skipped,
+            list(source.problems),
+            None if names is None else list(names),
+        )
         if not rows.sparse:
-            return {"known": known, "places": codes, "dense": rows.source}
+            return summary, {"label_numbers": label_numbers, "dense": rows.source}
         X = rows.source
         features, indices = _renumbered(X.indices, rows.d)
-        kept = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
-        return {"known": known, "places": codes, **kept}
+        csr = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
+        return summary, {"label_numbers": label_numbers, **csr}
 
 
 def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
@@ -215,44 +227,44 @@ def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
         features, place = np.unique(indices, return_inverse=True)
         return features, place.astype(np.int32)
     features, place = np.empty(d, np.int64), np.empty(len(indices), np.int32)
-    met = kernels.renumber(frozen(indices), np.full(d, -1, np.int32), features, place)
-    return features[:met].copy(), place
+    n_features = kernels.renumber(frozen(indices), np.full(d, -1, np.int32), features, place)
+    return features[:n_features].copy(), place
 
 
-def _kept(home: Path) -> Examples:
-    known: Known = pickle.loads((home / "known").read_bytes())
-    names = ("dense",) if not known.sparse else ("data", "indices", "indptr", "features")
-    arrays = {name: np.asarray(np.load(home / f"{name}.npy", mmap_mode="r")) for name in (*names, "places")}
-    return _examples({"known": known, **arrays})
+def _load_examples(folder: Path) -> ShardExamples:
+    summary: ShardSummary = pickle.loads((folder / "summary").read_bytes())
+    names = ("data", "indices", "indptr", "features") if summary.sparse else ("dense",)
+    arrays = {name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in (*names, "label_numbers")}
+    return _examples_of(summary, arrays)
 
 
-def _examples(parts: dict[str, Any]) -> Examples:
-    known, places = parts["known"], parts["places"]
-    if not known.sparse:
-        return Examples(known, Rows(parts["dense"]), None, places)
-    data, indices, indptr, features = (parts[name] for name in ("data", "indices", "indptr", "features"))
-    X = sp.csr_matrix((data, indices, indptr.astype(indices.dtype)), shape=(known.n, len(features)), copy=False)
-    return Examples(known, Rows(X), features.astype(np.int64), places)
+def _examples_of(summary: ShardSummary, arrays: dict[str, Array]) -> ShardExamples:
+    label_numbers = arrays["label_numbers"]
+    if not summary.sparse:
+        return ShardExamples(summary, Rows(arrays["dense"]), None, label_numbers)
+    data, indices, indptr, features = (arrays[name] for name in ("data", "indices", "indptr", "features"))
+    X = sp.csr_matrix((data, indices, indptr.astype(indices.dtype)), shape=(summary.n, len(features)), copy=False)
+    return ShardExamples(summary, Rows(X), features.astype(np.int64), label_numbers)
 
 
-def problem_of(examples: Examples, classes: Array, factors: Floats = NO_WEIGHT) -> Problem:
-    """Return the problem that the examples are among known classes (−1: none of them), each class with its weight."""
+def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEIGHT) -> Problem:
+    """Return the examples with the number of each label among the classes (−1: none of them) and the weight of its class."""
     labels = Labels()
-    labels.add(examples.known.labels)
-    place = labels.among(classes)
-    codes = place[examples.places].astype(np.int32) if len(place) else np.empty(0, np.int32)
+    labels.add(examples.summary.labels)
+    class_of = labels.among(classes)
+    codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
 
 
 def fingerprint(digests: list[bytes]) -> str:
-    """Return the hash of the data that the shards have together: that of the files read on one machine."""
+    """Return the hash of the data of all shards: the one that a single machine computes when it reads the files."""
     whole = hashlib.sha256()
     for digest in digests:
         whole.update(digest)
     return whole.hexdigest()
 
 
-def forget(folder: Path, token: str) -> None:
-    """Delete what was kept for a training."""
-    _HELD.pop(token, None)
-    shutil.rmtree(folder / token, ignore_errors=True)
+def forget(folder: Path, training_id: str) -> None:
+    """Delete the examples that this machine stored for a training."""
+    _IN_MEMORY.pop(training_id, None)
+    shutil.rmtree(folder / training_id, ignore_errors=True)

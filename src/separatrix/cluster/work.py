@@ -1,6 +1,7 @@
-"""What workers are asked to do on a shard: open it, learn its columns, survey it, make a pass over it, judge weights on it.
+"""The work that is done on shards: detect the format, learn columns, summarise, make a pass, evaluate weights.
 
-Each is a pure function of the shard and of what it carries, and its results add up in the order of the shards.
+Each class is a pure function of a shard and of the fields that it carries. The results of the shards are added up in the
+order of the shard numbers.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.cluster.learning import Columns, begun, learned
-from separatrix.cluster.parts import Part
-from separatrix.cluster.shards import Examples, Reading, Shard, problem_of
+from separatrix.cluster.feature_rows import FeatureRows
+from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema_of_first_rows
+from separatrix.cluster.shards import Shard, ShardExamples, ShardReader, problem_of
 from separatrix.data.errors import NoExampleError
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
@@ -29,257 +30,271 @@ from separatrix.kernels.codes import NOBODY
 from separatrix.kernels.learning.shards import changes
 from separatrix.learners.auto_c import Choice
 
-SOME = 4096
+ROWS_AT_ONCE = 4096
+
+# Results, which add up.
 
 
-class First(NamedTuple):
-    """What the first shard that has any examples tells of the others: None where it has none."""
+class FirstReader(NamedTuple):
+    """How shards are read, from the first shard that has any examples; None if it has none."""
 
-    found: Reading | None
+    reader: ShardReader | None
 
-    def __add__(self, other: First) -> First:  # type: ignore[override]
-        return self if self.found is not None else other
+    def __add__(self, other: FirstReader) -> FirstReader:  # type: ignore[override]
+        return self if self.reader is not None else other
 
 
-class Total(NamedTuple):
-    """Numbers that add up."""
+class Sum(NamedTuple):
+    """Numbers that are added."""
 
     values: Floats
 
-    def __add__(self, other: Total) -> Total:  # type: ignore[override]
-        return Total(self.values + other.values)
+    def __add__(self, other: Sum) -> Sum:  # type: ignore[override]
+        return Sum(self.values + other.values)
 
 
-class Least(NamedTuple):
-    """The least of numbers."""
+class Minimum(NamedTuple):
+    """A number of which the smallest is kept."""
 
     value: float
 
-    def __add__(self, other: Least) -> Least:  # type: ignore[override]
+    def __add__(self, other: Minimum) -> Minimum:  # type: ignore[override]
         return min(self, other)
 
 
-class Several(NamedTuple):
-    """Results one after the other."""
+class ItemList(NamedTuple):
+    """Items that are put one after the other."""
 
     items: list[Any]
 
-    def __add__(self, other: Several) -> Several:  # type: ignore[override]
-        return Several(self.items + other.items)
+    def __add__(self, other: ItemList) -> ItemList:  # type: ignore[override]
+        return ItemList(self.items + other.items)
+
+
+class PassResult(NamedTuple):
+    """The sums over some shards that mixing needs, and a row of counts for each shard in order."""
+
+    changes: FeatureRows
+    counts: Floats
+
+    def __add__(self, other: PassResult) -> PassResult:  # type: ignore[override]
+        return PassResult(self.changes + other.changes, np.concatenate([self.counts, other.counts]))
+
+
+# Before training.
 
 
 @dataclass
-class Open:
-    """Find out how the shards are to be read, and what the columns of a table are for."""
+class DetectFormat:
+    """Detect how the shards are to be read, and the roles of the columns of a table."""
 
-    reading: Reading
+    reader: ShardReader
     learn: bool = True
 
-    def __call__(self, shard: Shard) -> First:
-        """Return how this shard is read, as all will be."""
-        reading = self.reading
+    def __call__(self, shard: Shard) -> FirstReader:
+        """Return a reader for all shards, detected from this one."""
+        reader = self.reader
         try:
-            source = reading.source(shard)
-            reading.form, reading.label = source.format, source.label if source.kind == "columns" else None
-            reading.reader = None if source.format == "built-in" else getattr(source, "reader", None)
+            source = reader.source(shard)
+            reader.format, reader.label = source.format, source.label if source.kind == "columns" else None
+            reader.file_reader = None if source.format == "built-in" else getattr(source, "reader", None)
             if source.kind == "rows":
-                return First(Reading(reading.token, None, reading.options, reading.form, reading.reader))
+                return FirstReader(ShardReader(reader.training_id, None, reader.options, reader.format, reader.file_reader))
             if not self.learn:
-                return First(reading)
+                return FirstReader(reader)
             names = [name for name in source.schema.names if name != source.label]  # type: ignore[union-attr]
-            reading.features.roles = roles_for(source.name, source.schema.names, names, reading.features.roles or {})  # type: ignore[union-attr]
-            schema = begun(reading.features, (batch.table.drop_columns([source.label]) for batch in source))
+            reader.features.roles = roles_for(source.name, source.schema.names, names, reader.features.roles or {})  # type: ignore[union-attr]
+            tables = (batch.table.drop_columns([source.label]) for batch in source)
+            schema = schema_of_first_rows(reader.features, tables)
         except NoExampleError:
-            return First(None)
+            return FirstReader(None)
         assert schema is not None
-        reading.features.adopt(schema)
-        return First(reading)
+        reader.features.adopt(schema)
+        return FirstReader(reader)
 
 
 @dataclass
-class Learn:
-    """Learn the columns of a shard."""
+class LearnColumns:
+    """Learn the categories, scales and words of the columns of a shard."""
 
-    reading: Reading
+    reader: ShardReader
 
-    def __call__(self, shard: Shard) -> Columns:
-        """Return what the shard tells of its columns."""
-        source = self.reading.source(shard)
+    def __call__(self, shard: Shard) -> LearnedSchema:
+        """Return what was learned from the shard."""
+        source = self.reader.source(shard)
         try:
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            return learned(self.reading.features.schema_so_far, shard.number, tables)
+            return learn_schema(self.reader.features.schema_so_far, shard.number, tables)
         except NoExampleError:
-            return Columns(None)
+            return LearnedSchema(None)
 
 
 @dataclass
-class Survey:
-    """Read a shard, keep it on the worker's disk, and say what is known of it."""
+class SummarizeShard:
+    """Read a shard, store it on the worker's disk, and return its summary."""
 
-    reading: Reading
+    reader: ShardReader
 
-    def __call__(self, shard: Shard) -> Several:
-        """Return what is known of the shard: how many rows, which labels, how long the longest row."""
-        return Several([(shard.number, self.reading.examples(shard).known)])
+    def __call__(self, shard: Shard) -> ItemList:
+        """Return (number, summary) of the shard."""
+        return ItemList([(shard.number, self.reader.examples(shard).summary)])
+
+
+# Training and evaluating.
 
 
 @dataclass
-class Task:
-    """What every look at the examples needs: how to read them, the learner, the classes, and their weights."""
+class ExampleWork:
+    """The base of all work on examples: how to read them, the learner, the classes and the weight of each class."""
 
-    reading: Reading
+    reader: ShardReader
     learner: Any
     classes: Array
     d: int
     factors: Floats = field(default_factory=lambda: NO_WEIGHT)
 
-    def problem(self, shard: Shard) -> tuple[Problem, Examples]:
-        """Return the examples of a shard as a problem of its own features."""
-        examples = self.reading.examples(shard)
+    def problem(self, shard: Shard) -> tuple[Problem, ShardExamples]:
+        """Return the examples of a shard as a problem over its own features."""
+        examples = self.reader.examples(shard)
         return problem_of(examples, self.classes, self.factors), examples
 
-    def features(self, examples: Examples) -> Ints | None:
-        """Return the features that the shard's weights are of, the bias last; None: all."""
+    def features(self, examples: ShardExamples) -> Ints | None:
+        """Return the features of the shard's weights, the bias last; None: all."""
         return None if examples.features is None else np.append(examples.features, self.d)
 
 
 @dataclass
-class Pass(Task):
-    """One pass over a shard from the weights given: w ← the kernel's pass, and how far each weight has gone.
+class MakePass(ExampleWork):
+    """One pass over a shard from the given weights w; return how far each weight has moved.
 
-    With several shards the average is summed on a clock of the shard's own. A lone shard goes on with the driver's
-    clock and returns its weights as they are: nothing is mixed.
+    With several shards, the average is summed by counting the steps of this shard only. A lone shard continues the driver's
+    count of steps and returns its weights as they are: nothing is mixed.
     """
 
-    weights: Part = None  # type: ignore[assignment]
+    weights: FeatureRows = None  # type: ignore[assignment]
     number: int = 0
     seed: int = 0
     C: float = 1.0
     mix: str = "features"
     counting: bool = False
-    """Whether to tell which features occur, too: added up, in how many shards."""
+    """Whether to return also which features occur; the sum is the number of shards in which each occurs."""
     averaging: bool = False
     lone: bool = False
     clock: tuple[int, int] = (0, NEVER)
+    """The steps made so far, and the step after which averaging begins."""
     tally: Floats = field(default_factory=lambda: np.zeros(2))
 
-    def __call__(self, shard: Shard) -> Mixed:
-        """Return the corrections of the pass, and (shard, mistakes, errors, loss, steps)."""
+    def __call__(self, shard: Shard) -> PassResult:
+        """Return the changes that the pass made, and (shard, mistakes, errors, loss, steps)."""
         problem, examples = self.problem(shard)
-        values = self.weights.values
         if not problem.rows.n:
-            return Mixed(self._nothing(values[0].shape[1]), np.empty((0, 5)))
+            return PassResult(self._no_changes(self.weights.values[0].shape[1]), np.empty((0, 5)))
         features = self.features(examples)
         before = self.weights.at(features)
         run = self._run(problem.rows, before)
         seed = self.seed + (shard.number << 64)
         mistakes = run.present(problem, visits(self.learner.order, problem.rows, seed, self.number))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
-        count = np.array([[shard.number, mistakes, *run.tally, n]])
+        counts = np.array([[shard.number, mistakes, *run.tally, n]])
         if self.lone:
-            after = [joined(run.last.weights())]
+            after = [weights_to_rows(run.last.weights())]
             if run.average:
-                after.append(joined(run.late.weights()) if self.averaging else np.zeros_like(before[0]))
+                after.append(weights_to_rows(run.late.weights()) if self.averaging else np.zeros_like(before[0]))
             if run.rule.spread:
-                after.append(joined(Weights(*run.last.spreads())))
-            return Mixed(Part(self.d + 1, features, after, ()), count)
-        worth = float(mistakes if self.mix == "mistakes" else 1)
-        changed = self._changes(before, n, worth, run)
+                after.append(weights_to_rows(Weights(*run.last.spreads())))
+            return PassResult(FeatureRows(self.d + 1, features, after, ()), counts)
+        weight = float(mistakes if self.mix == "mistakes" else 1)
+        changed = self._changes(before, n, weight, run)
         if self.counting:
             changed.append(np.append(occurring(problem.rows.source), True)[:, None].astype(np.float64))
-        return Mixed(Part.of(self.d + 1, features, changed, (0.0,) * len(changed)), count)
+        return PassResult(FeatureRows.of(self.d + 1, features, changed, (0.0,) * len(changed)), counts)
 
-    def _nothing(self, K: int) -> Part:
+    def _no_changes(self, K: int) -> FeatureRows:
         n = 1 + self.averaging + bool(RULES[self.learner.rule].spread) + self.counting
-        return Part(self.d + 1, np.empty(0, np.int32), [np.empty((0, K))] * n, (0.0,) * n)
+        return FeatureRows(self.d + 1, np.empty(0, np.int32), [np.empty((0, K))] * n, (0.0,) * n)
 
     def _run(self, rows: Rows, before: list[Floats]) -> Run:
-        """Return a run that starts from the weights given."""
+        """Return a run that starts from the given weights."""
         run: Run = self.learner.new_run(self.classes, rows.d, self.C)
         run.ledger.limit = 0
         run.last.sparse = rows.sparse
-        run.last.load(apart(before[0]))
+        run.last.load(rows_to_weights(before[0]))
         run.ledger.steps, run.ledger.average_after = (0, 0 if self.averaging else NEVER)
         if self.lone:
             run.ledger.steps, run.ledger.average_after = self.clock
             run.tally = self.tally.copy()
             if run.average:
-                run.late.load(apart(before[1]))
+                run.late.load(rows_to_weights(before[1]))
         if run.rule.spread:
-            run.last.load_spread([*apart(before[-1])])
+            run.last.load_spread([*rows_to_weights(before[-1])])
         return run
 
-    def _changes(self, before: list[Floats], n: int, worth: float, run: Run) -> list[Floats]:
-        """Return what is summed over the shards, computed in one go: a worker of Dask pays for every large array anew."""
+    def _changes(self, before: list[Floats], n: int, weight: float, run: Run) -> list[Floats]:
+        """Return what is summed over the shards, in one allocation: on Dask workers every large array is expensive."""
         last, late, spread = run.last, run.late, bool(run.rule.spread)
         out = np.empty((1 + self.averaging + spread, *before[0].shape))
         old, average = (before[0], before[-1]), (late.W, late.b) if self.averaging else (NO_WEIGHT, NO_WEIGHT)
-        given = (*map(frozen, (*old, last.W, last.b)), last.sparse), (*map(frozen, average), late.sparse)
-        changes(*given[0], *given[1], frozen(last.V), frozen(last.vb), n, worth, out)
+        weights = *map(frozen, (*old, last.W, last.b)), last.sparse
+        changes(*weights, *map(frozen, average), late.sparse, frozen(last.V), frozen(last.vb), n, weight, out)
         return list(out)
 
 
 def occurring(X: Any) -> NDArray[np.bool_]:
-    """Return which columns have a value that is not 0."""
+    """Return which columns have a value other than 0."""
     if sp.issparse(X):
-        every = X.data.all()
-        return np.ones(X.shape[1], np.bool_) if every else np.bincount(X.indices[X.data != 0], minlength=X.shape[1]) > 0
-    found: NDArray[np.bool_] = np.zeros(X.shape[1], np.bool_)
-    for first in range(0, X.shape[0], SOME):
-        found |= (X[first : first + SOME] != 0).any(axis=0)
-        if found.all():
+        no_zeros = X.data.all()
+        return np.ones(X.shape[1], np.bool_) if no_zeros else np.bincount(X.indices[X.data != 0], minlength=X.shape[1]) > 0
+    occurs: NDArray[np.bool_] = np.zeros(X.shape[1], np.bool_)
+    for first in range(0, X.shape[0], ROWS_AT_ONCE):
+        occurs |= (X[first : first + ROWS_AT_ONCE] != 0).any(axis=0)
+        if occurs.all():
             break
-    return found
+    return occurs
 
 
-class Mixed(NamedTuple):
-    """What passes over some shards add up to: the corrections, and the counts of each shard in order."""
-
-    part: Part
-    counts: Floats
-
-    def __add__(self, other: Mixed) -> Mixed:  # type: ignore[override]
-        return Mixed(self.part + other.part, np.concatenate([self.counts, other.counts]))
-
-
-def joined(weights: Weights) -> Floats:
+def weights_to_rows(weights: Weights) -> Floats:
     """Return weights and biases as rows of features, the bias last."""
     return np.concatenate([weights.coef.T, weights.intercept[None]])
 
 
-def apart(rows: Floats) -> Weights:
+def rows_to_weights(rows: Floats) -> Weights:
     """Return rows of features, the bias last, as weights and biases."""
     return Weights(rows[:-1].T, rows[-1])
 
 
 @dataclass
-class Judge(Task):
-    """Count the examples that weights get right, those of no known class among the wrong ones."""
+class ScoringWork(ExampleWork):
+    """The base of all work that scores examples with given weights."""
 
-    weights: Part = None  # type: ignore[assignment]
-
-    def __call__(self, shard: Shard) -> Total:
-        """Return how many are right, and how many there are."""
-        problem, scores = self.scored(shard)
-        right = np.count_nonzero(self.learner.decide(scores, len(self.classes)) == problem.codes)
-        return Total(np.array([right, problem.rows.n], np.float64))
+    weights: FeatureRows = None  # type: ignore[assignment]
 
     def scored(self, shard: Shard) -> tuple[Problem, Floats]:
         """Return the examples and their scores."""
         problem, examples = self.problem(shard)
         if not problem.rows.n:
             return problem, np.empty((0, self.weights.values[0].shape[1]))
-        return problem, problem.rows.scores(*apart(self.weights.at(self.features(examples))[0]))
+        return problem, problem.rows.scores(*rows_to_weights(self.weights.at(self.features(examples))[0]))
 
 
 @dataclass
-class Lead(Judge):
-    """Find the least lead of the true class: the margin of the weights, times their length."""
+class CountCorrect(ScoringWork):
+    """Count the examples that the weights predict correctly; examples of an unknown class count as wrong."""
 
-    def __call__(self, shard: Shard) -> Least:  # type: ignore[override]
-        """Return the least lead over the examples of the shard."""
+    def __call__(self, shard: Shard) -> Sum:
+        """Return how many are correct, and how many there are."""
         problem, scores = self.scored(shard)
-        return Least(float(leads(scores, problem.codes).min(initial=np.inf)))
+        correct = np.count_nonzero(self.learner.decide(scores, len(self.classes)) == problem.codes)
+        return Sum(np.array([correct, problem.rows.n], np.float64))
+
+
+@dataclass
+class FindSmallestLead(ScoringWork):
+    """Find the smallest lead of the true class: the margin of the weights times their length."""
+
+    def __call__(self, shard: Shard) -> Minimum:
+        """Return the smallest lead over the examples of the shard."""
+        problem, scores = self.scored(shard)
+        return Minimum(float(leads(scores, problem.codes).min(initial=np.inf)))
 
 
 def leads(scores: Floats, codes: Codes) -> Floats:
@@ -294,42 +309,41 @@ def leads(scores: Floats, codes: Codes) -> Floats:
 
 
 @dataclass
-class Scores(Judge):
-    """Return the scores of held-out examples, from which probabilities are calibrated."""
+class CollectScores(ScoringWork):
+    """Collect the scores of held-out examples, from which probabilities are calibrated."""
 
-    def __call__(self, shard: Shard) -> Several:  # type: ignore[override]
-        """Return the scores and the classes of the examples that have one."""
+    def __call__(self, shard: Shard) -> ItemList:
+        """Return the scores and the classes of the examples of known classes."""
         problem, scores = self.scored(shard)
         known = problem.codes > NOBODY
-        return Several([(scores[known], problem.codes[known])])
+        return ItemList([(scores[known], problem.codes[known])])
 
 
 @dataclass
-class Clean(Task):
-    """Count what the rule would call mistakes, correcting nothing: for an order that does not visit every example."""
+class CountMistakes(ScoringWork):
+    """Count the mistakes of the rule without correcting any: for an order that does not visit every example."""
 
-    weights: Part = None  # type: ignore[assignment]
     C: float = 1.0
 
-    def __call__(self, shard: Shard) -> Total:
-        """Return the weight of the mistaken examples."""
+    def __call__(self, shard: Shard) -> Sum:
+        """Return the total weight of the examples that are mistakes."""
         problem, examples = self.problem(shard)
         if not problem.rows.n:
-            return Total(np.zeros(1))
+            return Sum(np.zeros(1))
         run: Run = self.learner.new_run(self.classes, problem.rows.d, self.C)
-        run.last.load(apart(self.weights.at(self.features(examples))[0]))
-        return Total(np.array([run.training_mistakes(problem, run.last)]))
+        run.last.load(rows_to_weights(self.weights.at(self.features(examples))[0]))
+        return Sum(np.array([run.training_mistakes(problem, run.last)]))
 
 
 @dataclass
-class Choose(Task):
-    """Choose C by what does best on examples held out of a shard."""
+class ChooseC(ExampleWork):
+    """Choose C by the accuracy on examples held out of a shard."""
 
     seed: int = 0
 
-    def __call__(self, shard: Shard) -> Several:
+    def __call__(self, shard: Shard) -> ItemList:
         """Return the choice."""
         problem, _ = self.problem(shard)
         self.learner.n_features_in_ = problem.rows.d
         choice: Choice = self.learner.choose_c(self.classes, problem, None, None, self.seed)
-        return Several([choice])
+        return ItemList([choice])
