@@ -43,8 +43,8 @@ def labels_of(shown):
 def test_matplotlib_missing_is_one_clear_line():
     code = "import sys; sys.modules['matplotlib'] = None\nimport separatrix.plots"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    told = "ImportError: separatrix.plots draws with matplotlib, which is missing: pip install 'separatrix[plot]'"
-    assert done.stderr.strip().splitlines()[-1] == told
+    message = "ImportError: separatrix.plots needs matplotlib: pip install 'separatrix[plot]'"
+    assert done.stderr.strip().splitlines()[-1] == message
 
 
 def test_class_names_are_taken_literally_and_shortened():
@@ -117,23 +117,23 @@ def test_colours_are_apart_for_every_kind_of_colour_vision(kind):
 
 WRONG = [
     (BoundaryDisplay, Perceptron(), NotFittedError, "not fitted yet"),
-    (BoundaryDisplay, Perceptron, TypeError, "not of the class"),
+    (BoundaryDisplay, Perceptron, TypeError, "not the class"),
     (BoundaryDisplay, StandardScaler().fit(L41.X), TypeError, "no predict"),
     (PathDisplay, FisherDiscriminant().fit(L41.X, L41.y), TypeError, "FisherDiscriminant keeps no ledger"),
     (PathDisplay, KernelPerceptron().fit(L41.X, L41.y), TypeError, "KernelPerceptron is not one"),
-    (PathDisplay, Perceptron().fit(*IRIS), ValueError, "for two classes, and this Perceptron has 3"),
+    (PathDisplay, Perceptron().fit(*IRIS), ValueError, "two classes, but this Perceptron has 3"),
     (ProofDisplay, MaxMarginClassifier().fit(L41.X, L41.y), TypeError, "MaxMarginClassifier is not one of them"),
-    (ProofDisplay, Perceptron(rule="pa1").fit(L41.X, L41.y), ValueError, "about the perceptron rule"),
+    (ProofDisplay, Perceptron(rule="pa1").fit(L41.X, L41.y), ValueError, "perceptron rule"),
     (ProofDisplay, Perceptron(multi_class="ovr").fit(*IRIS), ValueError, "one-vs-rest"),
     (ProofDisplay, Perceptron(order="cyclic").fit(L41.X, -L41.y), ValueError, "not the data of the fit"),
-    (PassesDisplay, FisherDiscriminant(), TypeError, "make passes"),
-    (ProjectionDisplay, LECTURE, TypeError, "those of a FisherDiscriminant"),
+    (PassesDisplay, FisherDiscriminant(), TypeError, "FisherDiscriminant does not"),
+    (ProjectionDisplay, LECTURE, TypeError, "FisherDiscriminant, not a Perceptron"),
 ]
 
 
-@pytest.mark.parametrize(("display", "estimator", "error", "told"), WRONG)
-def test_estimators_of_the_wrong_kind_are_named(display, estimator, error, told):
-    with pytest.raises(error, match=told):
+@pytest.mark.parametrize(("display", "estimator", "error", "message"), WRONG)
+def test_estimators_of_the_wrong_kind_are_named(display, estimator, error, message):
+    with pytest.raises(error, match=message):
         display.from_estimator(estimator, L41.X, L41.y)
     assert not plt.get_fignums()
 
@@ -167,7 +167,7 @@ def test_other_arguments_that_make_no_sense():
         BoundaryDisplay.from_estimator(kernel, L41.X @ L41.X.T, L41.y)
     wide = np.random.default_rng(0).normal(size=(6, 200_000))
     voted = KernelPerceptron(kernel="linear").fit(wide, [0, 1] * 3)
-    with pytest.raises(ValueError, match="no hyperplane"):
+    with pytest.raises(ValueError, match="not a hyperplane"):
         BoundaryDisplay.from_estimator(voted, wide, [0, 1] * 3)
     with pytest.raises(ValueError, match="3 feature names for 2 features"):
         BoundaryDisplay.from_estimator(LECTURE, L41.X, L41.y, feature_names=["a", "b", "c"])
@@ -179,7 +179,7 @@ def test_other_arguments_that_make_no_sense():
         WeightsDisplay.from_estimator(LECTURE, label="maybe")
     with pytest.raises(ValueError, match="2 names for 1 weights"):
         WeightsDisplay(names=["a", "b"], weights=[1.0])
-    with pytest.raises(TypeError, match=r"what compare\(X, y\) returns, not dict"):
+    with pytest.raises(TypeError, match=r"compare\(X, y\), not dict"):
         ComparisonDisplay.from_comparison({})
     with pytest.raises(ValueError, match="go together"):
         PassesDisplay.from_estimator(LECTURE, L41.X, L41.y, X_val=L41.X)

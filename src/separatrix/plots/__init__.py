@@ -1,13 +1,14 @@
-"""Pictures with matplotlib (`pip install 'separatrix[plot]'`), each made by one call, on your axes or its own.
+"""Plots with matplotlib (`pip install 'separatrix[plot]'`), one file for each.
 
-They follow scikit-learn: `SomethingDisplay.from_estimator(...)` draws and returns the display, which has `ax_`, `figure_`,
-its artists and its data. Nothing is ever shown by itself: call `pyplot.show()`, or save `figure_`.
+A fitted estimator and examples come in; a display goes out, as in scikit-learn: `SomethingDisplay.from_estimator(...)` draws
+on the given axes or in a new figure, and returns an object with `ax_`, `figure_`, its artists and its data. Nothing is shown
+automatically: call `pyplot.show()`, or save `figure_`. A new plot is a new file and its export here.
 """
 
 try:
     import matplotlib  # noqa: F401
 except ImportError:
-    raise ImportError("separatrix.plots draws with matplotlib, which is missing: pip install 'separatrix[plot]'") from None
+    raise ImportError("separatrix.plots needs matplotlib: pip install 'separatrix[plot]'") from None
 
 from separatrix.plots.boundary import BoundaryDisplay
 from separatrix.plots.comparison import ComparisonDisplay

@@ -15,43 +15,54 @@ from separatrix.engine.labels import Codes, encode_as
 from separatrix.engine.rows import Array, Floats, as_rows
 from separatrix.engine.weights import Weights
 from separatrix.estimators.max_margin import MaxMarginClassifier
-from separatrix.plots.drawing import MANY, canvas, colour, ink, legend, literal, number, scatter_classes, write_beside
+from separatrix.plots.drawing import (
+    MANY,
+    colour,
+    ink,
+    legend,
+    literal,
+    open_canvas,
+    scatter_classes,
+    short_number,
+    write_beside,
+)
+from separatrix.plots.fitted_classifier import codes_of, has_features, leads_of, linear_weights, names_of, scores_of
 from separatrix.plots.plane import Plane, Window, label_axes, plane_of, window_of
-from separatrix.plots.readings import codes_of, has_features, leads_of, linear_weights, names_of, scores_of
 
 RESOLUTION = 200
 MOST_VALUES = 1 << 30
-"""A boundary that is no line is found on a grid; a grid of examples with more values in all than these is refused."""
-_AT_ONCE = 1 << 22
-_ARROW = 0.16
+"""The most values (grid points × features) on which a nonlinear boundary is evaluated."""
+_VALUES_AT_ONCE = 1 << 22
+_ARROW_LENGTH = 0.16
+"""As a fraction of the window."""
 
 
 class BoundaryDisplay:
-    """Where a classifier decides for which class, with the examples, w and the margin.
+    """The regions in which a classifier predicts each class, with the examples, w and the margin.
 
-    For a linear classifier of two classes the boundary is drawn as the line that it is, with w (its direction; the length
-    says nothing) and, where w gets every example right, the band of its margin. The band of a `MaxMarginClassifier` is its
-    own street, with examples inside it where the margin is soft. Votes, kernels, pipelines and K classes have boundaries
-    that are no one line: they are found on a grid. Any classifier of scikit-learn's kind will do.
+    For a linear classifier of two classes the boundary is drawn as a line, with the direction of w (its length has no
+    meaning here) and, if w classifies every example correctly, the band of its margin. The band of a `MaxMarginClassifier`
+    is its own margin, with examples inside the band if the margin is soft. Votes, kernels, pipelines and K classes have
+    boundaries that are not a single line: they are evaluated on a grid. Any scikit-learn classifier works.
 
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
-    points_ : the examples, a collection a class; wrong_ : rings around those that are predicted wrongly, or None.
-    regions_ : the areas of the classes; boundary_ : the line, or the contours between them.
+    points_ : the examples, one collection per class; wrong_ : rings around misclassified examples, or None.
+    regions_ : the regions of the classes; boundary_ : the line, or the contours between the regions.
     arrow_, band_ : w and the margin, or None.
-    plane : what the axes show; weights : of a linear classifier, for (u, v) of the plane; margin : half the band's width.
+    plane : the plane of the axes; weights : of a linear classifier, in coordinates (u, v); margin : half the band's width.
 
     Examples
     --------
     >>> from separatrix import Perceptron
     >>> from separatrix.plots import BoundaryDisplay
     >>> X, y = [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1]
-    >>> shown = BoundaryDisplay.from_estimator(Perceptron(order="cyclic", fit_intercept=False).fit(X, y), X, y)
-    >>> shown.weights.coef, round(shown.margin * 10**0.5, 9)
+    >>> display = BoundaryDisplay.from_estimator(Perceptron(order="cyclic", fit_intercept=False).fit(X, y), X, y)
+    >>> display.weights.coef, round(display.margin * 10**0.5, 9)
     (array([[ 1., -3.]]), 2.0)
     >>> import matplotlib.pyplot as plt
-    >>> plt.close(shown.figure_)
+    >>> plt.close(display.figure_)
     """
 
     def __init__(
@@ -84,21 +95,21 @@ class BoundaryDisplay:
         ax: Any = None,
         show_legend: bool = True,
     ) -> Self:
-        """Draw the boundary of a fitted classifier among examples.
+        """Draw the boundary of a fitted classifier with examples.
 
         Parameters
         ----------
         estimator : a fitted classifier, or a pipeline or search that ends in one
-        X, y : examples and labels. Two features are drawn as they are; more are projected on w and the main direction
-            orthogonal to it, and the axes say so.
-        feature_names : for the axes; those of the fit, or x0, x1, if not given
-        resolution : points of the grid a side
+        X, y : examples and labels. Two features are the axes themselves; more are projected on w and the main direction
+            orthogonal to it, as the axis labels say.
+        feature_names : for the axis labels; by default those of the fit, or x0, x1
+        resolution : grid points per side
         ax : matplotlib axes to draw on; None: a new figure
         show_legend : whether to draw the legend
         """
         classes, codes = codes_of(estimator, X, y, cls.__name__)
         if not has_features(estimator):
-            raise ValueError("a precomputed kernel has no features, hence no picture of the boundary")
+            raise ValueError("a precomputed kernel has no features, so its boundary cannot be drawn")
         scores = scores_of(estimator, X)
         rows = as_rows(X).source
         weights = linear_weights(estimator, rows, scores)
@@ -108,34 +119,37 @@ class BoundaryDisplay:
         grid = window.grid(resolution)
         seen = None if weights is None else plane.seen(weights)
         uv = np.stack(np.meshgrid(*grid), axis=-1).reshape(-1, 2)
-        shown = uv @ seen.coef.T + seen.intercept if seen is not None else _in_pieces(scores_of, estimator, X, plane, uv)
-        fields = leads_of(shown)
-        tied = np.flatnonzero(fields.max(axis=1) <= 0.0)
+        if seen is not None:
+            grid_scores = uv @ seen.coef.T + seen.intercept
+        else:
+            grid_scores = _evaluate_on_grid(scores_of, estimator, X, plane, uv)
+        grid_leads = leads_of(grid_scores)
+        tied = np.flatnonzero(grid_leads.max(axis=1) <= 0.0)
         if tied.size:  # a tie belongs to the class that is predicted there
-            said = encode_as(classes, _in_pieces(lambda model, part: model.predict(part), estimator, X, plane, uv[tied]))
-            fields[tied, said] = 1e-9 * (float(np.abs(fields).max()) or 1.0)
-        with_w = weights is not None and len(weights.coef) == 1 and np.any(weights.coef)
+            labels = _evaluate_on_grid(lambda model, part: model.predict(part), estimator, X, plane, uv[tied])
+            grid_leads[tied, encode_as(classes, labels)] = 1e-9 * (float(np.abs(grid_leads).max()) or 1.0)
+        has_line = weights is not None and len(weights.coef) == 1 and np.any(weights.coef)
         leads = leads_of(scores)
         return cls(
             plane=plane,
             points=points,
             codes=codes,
             classes=classes,
-            wrong=_wrong(estimator, X, classes, codes),
+            wrong=_misclassified(estimator, X, classes, codes),
             window=window,
             grid=grid,
-            leads=fields.T.reshape(len(classes), resolution, resolution),
-            weights=seen if with_w else None,
-            margin=_margin(estimator, weights, leads, codes) if with_w and weights is not None else None,
+            leads=grid_leads.T.reshape(len(classes), resolution, resolution),
+            weights=seen if has_line else None,
+            margin=_margin(estimator, weights, leads, codes) if has_line and weights is not None else None,
         ).plot(ax, show_legend=show_legend)
 
     def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
-        """Draw it again, on other axes."""
-        with canvas(ax) as drawn:
-            self.ax_, self.figure_ = drawn.ax, drawn.ax.figure
+        """Draw on these axes, or in a new figure."""
+        with open_canvas(ax) as canvas:
+            self.ax_, self.figure_ = canvas.ax, canvas.ax.figure
             self.regions_ = [self._region(k) for k in range(len(self.classes))]
             self.points_ = scatter_classes(
-                drawn.ax, self.points, self.codes, [literal(name) for name in self.classes.tolist()]
+                canvas.ax, self.points, self.codes, [literal(name) for name in self.classes.tolist()]
             )
             self.wrong_ = self._rings()
             self.arrow_: Any = None
@@ -146,14 +160,14 @@ class BoundaryDisplay:
             else:
                 self.boundary_ = self._contours()
                 handles.append(Line2D([], [], color=ink(), lw=1.6, label="boundary"))
-            self.window.show(drawn.ax)
-            label_axes(drawn.ax, self.plane)
+            self.window.show(canvas.ax)
+            label_axes(canvas.ax, self.plane)
             if show_legend:
-                self.legend_ = legend(drawn, handles, "best" if len(self.points) <= 500 else "upper right")
+                self.legend_ = legend(canvas, handles, "best" if len(self.points) <= 500 else "upper right")
         return self
 
     def _region(self, k: int) -> Any:
-        """Draw the area of class k, or None where it has none in the window."""
+        """Draw the region of class k; return None if it has none in the window."""
         lead = self.leads[k]
         if not lead.max() > 0.0:
             return None
@@ -162,7 +176,7 @@ class BoundaryDisplay:
         )
 
     def _contours(self) -> list[Any]:
-        """Draw what lies between the classes; of two classes it is one and the same for both."""
+        """Draw the contours between the regions; two classes have the same one."""
         leads = self.leads[1:] if len(self.leads) == 2 else self.leads
         return [
             self.ax_.contour(*self.grid, lead, levels=[0.0], colors=[ink()], linewidths=1.6, linestyles="solid", zorder=2)
@@ -180,38 +194,38 @@ class BoundaryDisplay:
         return self.ax_.scatter(*self.points[self.wrong].T, s=size, label=label, zorder=4, **ring)
 
     def _line(self) -> list[Any]:
-        """Draw the boundary as a line, the band around it and w upon it; return what the legend tells."""
+        """Draw the boundary as a line, with the band around it and the arrow w; return the artists for the legend."""
         assert self.weights is not None
         length = float(np.linalg.norm(self.weights.coef))
         normal, foot = self.weights.coef[0] / length, self.window.foot(self.weights)
-        along = self.window.line(self.weights)
-        assert along is not None
+        ends = self.window.line(self.weights)
+        assert ends is not None
         (self.boundary_,) = self.ax_.plot(
-            *along.T, color=ink(), lw=1.8, label="boundary", zorder=2, scalex=False, scaley=False
+            *ends.T, color=ink(), lw=1.8, label="boundary", zorder=2, scalex=False, scaley=False
         )
         handles = [self.boundary_]
         if self.margin is not None:
-            corners = np.concatenate([along + self.margin * normal, along[::-1] - self.margin * normal])
+            corners = np.concatenate([ends + self.margin * normal, ends[::-1] - self.margin * normal])
             self.band_ = Polygon(
                 corners, facecolor=to_rgba(ink(), 0.07), edgecolor=ink(), lw=0.9, ls=(0, (5, 4)), zorder=1,
-                label=f"margin {number(self.margin)}",
+                label=f"margin {short_number(self.margin)}",
             )  # fmt: skip
             self.ax_.add_patch(self.band_)
             handles.append(self.band_)
-        step = _ARROW / float(np.linalg.norm(normal / self.window.span))
+        step = _ARROW_LENGTH / float(np.linalg.norm(normal / self.window.span))
         style = {"arrowstyle": "-|>", "lw": 1.6, "color": ink(), "mutation_scale": 13, "shrinkA": 0, "shrinkB": 0}
         self.arrow_ = self.ax_.annotate("", xy=foot + step * normal, xytext=foot, arrowprops=style, zorder=5)
         write_beside(self.ax_, "$w$", foot + step * normal)
         return handles
 
 
-def _wrong(estimator: Any, X: Any, classes: Array, codes: Codes) -> Array:
+def _misclassified(estimator: Any, X: Any, classes: Array, codes: Codes) -> Array:
     wrong: Array = np.asarray(estimator.predict(X)) != classes[codes]
     return wrong
 
 
 def _margin(estimator: Any, weights: Weights, leads: Floats, codes: Codes) -> float | None:
-    """Return half the width of the band: the classifier's own, or the margin of w if it gets every example right."""
+    """Return half the width of the band: the margin of the classifier, or that of w if it makes no mistake, else None."""
     length = float(np.linalg.norm(weights.coef))
     if isinstance(estimator, MaxMarginClassifier):
         return 1.0 / length
@@ -219,21 +233,21 @@ def _margin(estimator: Any, weights: Weights, leads: Floats, codes: Codes) -> fl
     return least if least > 0.0 else None
 
 
-def _in_pieces(ask: Callable[[Any, Any], Array], estimator: Any, X: Any, plane: Plane, uv: Floats) -> Array:
-    """Return what a classifier says of the points of a grid, asked in pieces of bounded size."""
+def _evaluate_on_grid(function: Callable[[Any, Any], Array], estimator: Any, X: Any, plane: Plane, uv: Floats) -> Array:
+    """Return function(estimator, examples) at the points of a grid, called on pieces of bounded size."""
     d = plane.axes.shape[1]
     if len(uv) * d > MOST_VALUES:
         raise ValueError(
-            f"this boundary is no hyperplane and has to be looked for on a grid, but {len(uv):,} examples of {d:,} features "
-            "are too many: choose or combine features first, or lower the resolution"
+            f"this boundary is not a hyperplane and must be evaluated on a grid, but {len(uv):,} examples of {d:,} features "
+            "are too many: select or combine features first, or lower the resolution"
         )
-    step = max(1, _AT_ONCE // d)
+    step = max(1, _VALUES_AT_ONCE // d)
     parts = np.split(uv, range(step, len(uv), step))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        return np.concatenate([ask(estimator, _like(X, plane.points(part))) for part in parts])
+        return np.concatenate([function(estimator, _like(X, plane.points(part))) for part in parts])
 
 
 def _like(X: Any, points: Floats) -> Any:
-    """Return examples in the form of X where a pipeline may ask for columns by name: as a pandas frame."""
+    """Return examples as a pandas data frame if X is one, since a pipeline may select columns by name."""
     return type(X)(points, columns=X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else points

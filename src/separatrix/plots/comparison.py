@@ -1,4 +1,4 @@
-"""The classifiers of a comparison side by side, by the view they take (L1 1, L2 9 and 11)."""
+"""The models of a comparison side by side, coloured by view: generative, discriminative, … (L1 1, L2 9 and 11)."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from separatrix.analysis.comparison import VIEWS, Comparison, Row
-from separatrix.plots.drawing import canvas, colour, ink, legend, literal, marker
+from separatrix.plots.drawing import colour, ink, legend, literal, marker, open_canvas
 
 
 class ComparisonDisplay:
-    """The cross-validated accuracy of each model with its spread, coloured by view, beside guessing the largest class.
+    """The cross-validated accuracy of each model with its spread, coloured by view, and that of guessing the largest class.
 
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
     rows : the models, the most accurate first; baseline : the accuracy of guessing.
-    points_ : the accuracies, one a model that ran; baseline_ : the line.
+    points_ : the accuracies, one for each model that ran; baseline_ : the line.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from separatrix import compare
     >>> from separatrix.plots import ComparisonDisplay
-    >>> found = compare(*load_iris(return_X_y=True), models=["LDA", "decision tree"], curves=False)
-    >>> shown = ComparisonDisplay.from_comparison(found)
-    >>> [label.get_text() for label in shown.ax_.get_yticklabels()]
+    >>> comparison = compare(*load_iris(return_X_y=True), models=["LDA", "decision tree"], curves=False)
+    >>> display = ComparisonDisplay.from_comparison(comparison)
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
     ['LDA', 'decision tree']
     >>> import matplotlib.pyplot as plt
-    >>> plt.close(shown.figure_)
+    >>> plt.close(display.figure_)
     """
 
     def __init__(self, *, rows: list[Row], baseline: float) -> None:
@@ -40,7 +40,7 @@ class ComparisonDisplay:
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, *, ax: Any = None, show_legend: bool = True) -> Self:
-        """Draw what `compare` found.
+        """Draw the result of `compare`.
 
         Parameters
         ----------
@@ -48,20 +48,18 @@ class ComparisonDisplay:
         ax, show_legend : as in `BoundaryDisplay`
         """
         if not isinstance(comparison, Comparison):
-            raise TypeError(f"from_comparison takes what compare(X, y) returns, not {type(comparison).__name__}")
+            raise TypeError(f"from_comparison takes the result of compare(X, y), not {type(comparison).__name__}")
         return cls(rows=comparison.rows, baseline=comparison.baseline).plot(ax, show_legend=show_legend)
 
     def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
-        """Draw it again, on other axes."""
-        with canvas(ax) as drawn:
-            ax = drawn.ax
+        """Draw on these axes, or in a new figure."""
+        with open_canvas(ax) as canvas:
+            ax = canvas.ax
             self.ax_, self.figure_ = ax, ax.figure
-            if drawn.own:
+            if canvas.own:
                 self.figure_.set_figheight(max(2.0, 0.28 * len(self.rows) + 1.0))
-            views = [
-                view for view in (*VIEWS, *(row.view for row in self.rows)) if any(row.view == view for row in self.rows)
-            ]
-            views = list(dict.fromkeys(views))
+            present = [row.view for row in self.rows]
+            views = [view for view in dict.fromkeys((*VIEWS, *present)) if view in present]
             self.points_ = []
             for place, row in enumerate(self.rows):
                 k = views.index(row.view)
@@ -85,10 +83,10 @@ class ComparisonDisplay:
                     )
                 )
             low, high = ax.dataLim.intervalx if self.points_ else (self.baseline, self.baseline)
-            outside = self.baseline < low - 2.0 * (high - low)
-            said = f"guessing: {self.baseline:.3f}" + (" (left of this)" if outside else "")
-            self.baseline_ = ax.axvline(self.baseline, color=ink(), ls=":", lw=1.2, label=said)
-            if outside:
+            is_far = self.baseline < low - 2.0 * (high - low)
+            label = f"guessing: {self.baseline:.3f}" + (" (left of the axes)" if is_far else "")
+            self.baseline_ = ax.axvline(self.baseline, color=ink(), ls=":", lw=1.2, label=label)
+            if is_far:
                 ax.set_xlim(low - 0.1 * (high - low), high + 0.1 * (high - low))
             ax.set_yticks(np.arange(len(self.rows)), [literal(row.model) for row in self.rows])
             ax.set_ylim(len(self.rows) - 0.4, -0.6)
@@ -99,5 +97,5 @@ class ComparisonDisplay:
                     Line2D([], [], ls="", marker=marker(k), color=colour(k), mec=ink(), mew=0.6, ms=7, label=literal(view))
                     for k, view in enumerate(views)
                 ]
-                self.legend_ = legend(drawn, [*marks, self.baseline_])
+                self.legend_ = legend(canvas, [*marks, self.baseline_])
         return self

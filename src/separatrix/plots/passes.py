@@ -1,4 +1,4 @@
-"""Accuracy pass by pass, in training and held out, with the pass that is chosen (L2 9)."""
+"""Training and held-out accuracy after each pass, and the pass that is chosen (L2 9)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sklearn.utils import _safe_indexing
 from separatrix.engine.labels import encode, labels_of
 from separatrix.engine.rows import NO_WEIGHT, Array, as_rows
 from separatrix.learners.classifier import ErrorDrivenClassifier
-from separatrix.plots.drawing import canvas, colour, ink, legend
+from separatrix.plots.drawing import colour, ink, legend, open_canvas
 
 
 class PassesDisplay:
-    """Training and held-out accuracy of the weights after each pass, with the pass that early stopping goes back to.
+    """Training and held-out accuracy of the weights after each pass, with the pass whose weights early stopping restores.
 
-    Without early stopping the chosen pass is the last, and the best one can be read off.
+    Without early stopping the chosen pass is the last; the best one can be read off the curve.
 
     Attributes
     ----------
@@ -32,18 +32,18 @@ class PassesDisplay:
     >>> from separatrix import Perceptron
     >>> from separatrix.plots import PassesDisplay
     >>> learner = Perceptron(random_state=0, early_stopping=True, n_iter_no_change=3)
-    >>> shown = PassesDisplay.from_estimator(learner, *load_iris(return_X_y=True))
-    >>> len(shown.training) == len(shown.held_out), int(shown.held_out.argmax()) + 1 == shown.chosen
+    >>> display = PassesDisplay.from_estimator(learner, *load_iris(return_X_y=True))
+    >>> len(display.training) == len(display.held_out), int(display.held_out.argmax()) + 1 == display.chosen
     (True, True)
     >>> import matplotlib.pyplot as plt
-    >>> plt.close(shown.figure_)
+    >>> plt.close(display.figure_)
     """
 
     def __init__(self, *, training: Any, held_out: Any, chosen: int) -> None:
         self.training, self.held_out = (np.asarray(values, dtype=np.float64) for values in (training, held_out))
         self.chosen = int(chosen)
         if self.training.shape != self.held_out.shape or self.training.ndim != 1 or not self.training.size:
-            raise ValueError("training and held_out must be equally many accuracies, one a pass, and at least one")
+            raise ValueError("training and held_out must have the same number of accuracies, one per pass, and at least one")
         if not 1 <= self.chosen <= len(self.training):
             raise ValueError(f"chosen must be a pass from 1 to {len(self.training)}, got {chosen}")
 
@@ -59,9 +59,9 @@ class PassesDisplay:
         ax: Any = None,
         show_legend: bool = True,
     ) -> Self:
-        """Train clones of a learner and draw how accurate they are after each pass; the learner itself is left alone.
+        """Train clones of a learner and draw their accuracy after each pass; the learner itself is not changed.
 
-        Where its `random_state` is a number, the clones do as it does itself in `fit`, to the last bit.
+        If `random_state` is a number, the clones are bit for bit what the learner itself becomes in `fit`.
 
         Parameters
         ----------
@@ -71,42 +71,43 @@ class PassesDisplay:
         ax, show_legend : as in `BoundaryDisplay`
         """
         if not isinstance(estimator, ErrorDrivenClassifier):
-            raise TypeError(
-                f"only learners that make passes have a curve, and {type(estimator).__name__} is not one of them"
-            )
+            raise TypeError(f"only learners that make passes have this curve; {type(estimator).__name__} does not")
         if (X_val is None) != (y_val is None):
             raise ValueError("X_val and y_val go together: one of them is missing")
         labels = labels_of(X, y, cls.__name__)
         learner = clone(estimator).set_params(random_state=estimator.seed())
         if "calibrate" in learner.get_params():
             learner.set_params(calibrate=None)
-        weight, shown = np.ones(len(labels)), np.arange(len(labels))
+        weight, trained = np.ones(len(labels)), np.arange(len(labels))
         if X_val is None:
             classes, codes = encode(labels)
-            asked = clone(learner).set_params(early_stopping=True)
-            which = asked.held_out_fraction(as_rows(X), len(classes), codes, NO_WEIGHT).which
+            stopping = clone(learner).set_params(early_stopping=True)
+            which = stopping.held_out_fraction(as_rows(X), len(classes), codes, NO_WEIGHT).which
             X_val, y_val, weight[which] = _safe_indexing(X, which), labels[which], 0.0
-            shown = np.setdiff1d(shown, which)
+            trained = np.setdiff1d(trained, which)
         fitted = clone(learner).fit(X, labels, weight, X_val, y_val)
-        follow = {"early_stopping": False, "max_iter": fitted.n_iter_} | ({"tol": None} if hasattr(learner, "tol") else {})
-        again = learner.set_params(**follow).fit(X, labels, weight, _safe_indexing(X, shown), labels[shown])
+        same_passes = {"early_stopping": False, "max_iter": fitted.n_iter_} | (
+            {"tol": None} if hasattr(learner, "tol") else {}
+        )
+        # Trained once more with the training examples as the held-out ones: its scores are training accuracies.
+        scored = learner.set_params(**same_passes).fit(X, labels, weight, _safe_indexing(X, trained), labels[trained])
         cut = fitted.ledger_.cut
         chosen = fitted.n_iter_ if cut is None else cut.pass_number
-        training = again.validation_scores_
+        training = scored.validation_scores_
         return cls(training=training, held_out=fitted.validation_scores_, chosen=chosen).plot(ax, show_legend=show_legend)
 
     def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
-        """Draw it again, on other axes."""
-        with canvas(ax) as drawn:
-            ax = drawn.ax
+        """Draw on these axes, or in a new figure."""
+        with open_canvas(ax) as canvas:
+            ax = canvas.ax
             self.ax_, self.figure_ = ax, ax.figure
-            at: Array = np.arange(1, len(self.training) + 1)
-            few = len(at) <= 60
+            passes: Array = np.arange(1, len(self.training) + 1)
+            few = len(passes) <= 60
             (self.training_,) = ax.plot(
-                *(at, self.training), color=colour(0), ls="--", marker="o" if few else "", ms=4, label="training"
+                *(passes, self.training), color=colour(0), ls="--", marker="o" if few else "", ms=4, label="training"
             )
             (self.held_out_,) = ax.plot(
-                *(at, self.held_out), color=colour(2), marker="s" if few else "", ms=4, label="held out"
+                *(passes, self.held_out), color=colour(2), marker="s" if few else "", ms=4, label="held out"
             )
             best = float(self.held_out[self.chosen - 1])
             self.chosen_ = ax.scatter(
@@ -122,5 +123,5 @@ class PassesDisplay:
             ax.set(xlabel="pass", ylabel="accuracy")
             ax.grid(axis="y", alpha=0.25, lw=0.6)
             if show_legend:
-                self.legend_ = legend(drawn, [self.training_, self.held_out_, self.chosen_])
+                self.legend_ = legend(canvas, [self.training_, self.held_out_, self.chosen_])
         return self

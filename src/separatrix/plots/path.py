@@ -1,4 +1,4 @@
-"""The way of the boundary over the mistakes (L1 6 and 7, L2 4, L4 3–5)."""
+"""The boundary after each mistake (L1 6 and 7, L2 4, L4 3–5)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from separatrix.engine.ledger import Ledger
 from separatrix.engine.rows import Array, Floats, Ints, as_rows
 from separatrix.engine.weights import Weights
 from separatrix.learners.linear_base import LinearLearner
-from separatrix.plots.drawing import canvas, colour, ink, legend, literal, scatter_classes, write_beside
+from separatrix.plots.drawing import colour, ink, legend, literal, open_canvas, scatter_classes, write_beside
+from separatrix.plots.fitted_classifier import classifier_of, codes_of, names_of
 from separatrix.plots.plane import Plane, Window, label_axes, plane_of, window_of
-from separatrix.plots.readings import classifier_of, codes_of, names_of
 
 SHOWN = 12
 NUMBERED = 15
-"""With more mistakes than these, the examples of the mistakes are not numbered."""
+"""Up to this many mistakes, the examples on which they were made are numbered."""
 
 
 def weights_after(ledger: Ledger, X: Any, counts: Ints) -> Iterator[Weights]:
-    """Yield the weights after each of these numbers of mistakes, rising, in one replay."""
+    """Yield the weights after each of these numbers of mistakes, which must rise, in one replay."""
     rows, numbers = ledger.mistaken_rows(X)
     state, done = ledger.state(rows.sparse, ledger.start), 0
     for k in counts.tolist():
@@ -33,28 +33,28 @@ def weights_after(ledger: Ledger, X: Any, counts: Ints) -> Iterator[Weights]:
 
 
 class PathDisplay:
-    """The boundaries after some of the mistakes, fading with age, and the boundary that is used, among the examples.
+    """The boundaries after some of the mistakes, older ones fainter, and the boundary in use, with the examples.
 
-    Read from the ledger of a linear learner of two classes; nothing is trained again. Where there are few mistakes, the
-    examples on which they were made are numbered in order.
+    They are read from the ledger of a linear learner of two classes; nothing is trained again. Few mistakes are numbered,
+    beside the examples on which they were made.
 
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
-    lines_ : the boundaries after `mistakes`[0], `mistakes`[1], … mistakes; boundary_ : the one that is used.
-    points_ : the examples, a collection a class; numbers_ : the texts beside mistaken examples.
-    plane : what the axes show; path : the weights of each line, for (u, v) of the plane; used : those of the one in use.
+    lines_ : the boundaries after `mistakes`[0], `mistakes`[1], … mistakes; boundary_ : the one in use.
+    points_ : the examples, one collection per class; numbers_ : the texts beside mistaken examples.
+    plane : the plane of the axes; path : the weights of each line in its coordinates (u, v); used : those in use.
 
     Examples
     --------
     >>> from separatrix import Perceptron
     >>> from separatrix.plots import PathDisplay
     >>> X, y = [[4, 0], [1, 1], [0, 1], [-2, -2]], [1, -1, -1, 1]
-    >>> shown = PathDisplay.from_estimator(Perceptron(order="cyclic", fit_intercept=False).fit(X, y), X, y)
-    >>> [weights.coef[0].tolist() for weights in shown.path]
+    >>> display = PathDisplay.from_estimator(Perceptron(order="cyclic", fit_intercept=False).fit(X, y), X, y)
+    >>> [weights.coef[0].tolist() for weights in display.path]
     [[4.0, 0.0], [3.0, -1.0], [1.0, -3.0]]
     >>> import matplotlib.pyplot as plt
-    >>> plt.close(shown.figure_)
+    >>> plt.close(display.figure_)
     """
 
     def __init__(
@@ -85,14 +85,14 @@ class PathDisplay:
         ax: Any = None,
         show_legend: bool = True,
     ) -> Self:
-        """Draw the way of the boundary of a fitted linear learner.
+        """Draw the path of the boundary of a fitted linear learner.
 
         Parameters
         ----------
         estimator : a fitted linear learner of two classes, with its ledger
         X, y : its training data. More than two features are projected on w and the main direction orthogonal to it; a line
-            is then where the boundary of that moment cuts the plane through the mean.
-        shown : draw at most so many boundaries, evenly spaced over the mistakes
+            is then the intersection of that boundary with the plane through the mean.
+        shown : the most boundaries to draw, evenly spaced over the mistakes
         feature_names, ax, show_legend : as in `BoundaryDisplay`
         """
         ledger = _ledger_of(estimator)
@@ -101,7 +101,7 @@ class PathDisplay:
             raise ValueError(f"shown must be at least 1, got {shown}")
         rows = as_rows(X).source
         if rows.shape[1] != ledger.n_features:
-            raise ValueError(f"X has {rows.shape[1]} features, but the ledger is of {ledger.n_features}")
+            raise ValueError(f"X has {rows.shape[1]} features, but the ledger has {ledger.n_features}")
         if ledger.total and len(codes) <= int(ledger.example.max(initial=0)):
             raise ValueError(f"X has {len(codes)} examples, but a mistake was made on row {int(ledger.example.max())}")
         if not ledger.total:
@@ -124,11 +124,11 @@ class PathDisplay:
         ).plot(ax, show_legend=show_legend)
 
     def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
-        """Draw it again, on other axes."""
-        with canvas(ax) as drawn:
-            self.ax_, self.figure_ = drawn.ax, drawn.ax.figure
+        """Draw on these axes, or in a new figure."""
+        with open_canvas(ax) as canvas:
+            self.ax_, self.figure_ = canvas.ax, canvas.ax.figure
             self.points_ = scatter_classes(
-                drawn.ax, self.points, self.codes, [literal(name) for name in self.classes.tolist()]
+                canvas.ax, self.points, self.codes, [literal(name) for name in self.classes.tolist()]
             )
             ages = np.linspace(0.25, 0.8, len(self.path))
             self.lines_ = [
@@ -137,16 +137,16 @@ class PathDisplay:
             ]
             self.boundary_ = self._line(self.used, color=ink(), lw=2.0, label="boundary in use")
             self.numbers_ = self._numbers()
-            self.window.show(drawn.ax)
-            label_axes(drawn.ax, self.plane)
+            self.window.show(canvas.ax)
+            label_axes(canvas.ax, self.plane)
             if show_legend:
                 ends = [line for line in (self.lines_[0], self.lines_[-1]) if line is not None]
                 used = [] if self.boundary_ is None else [self.boundary_]
-                self.legend_ = legend(drawn, [*self.points_, *dict.fromkeys(ends), *used])
+                self.legend_ = legend(canvas, [*self.points_, *dict.fromkeys(ends), *used])
         return self
 
     def _line(self, weights: Weights, **style: Any) -> Line2D | None:
-        """Draw one boundary; weights that are 0 in the plane have none."""
+        """Draw one boundary; return None for weights that are 0 in the plane."""
         ends = self.window.line(weights)
         if ends is None:
             return None
@@ -157,21 +157,21 @@ class PathDisplay:
         """Write beside each mistaken example the numbers of its mistakes."""
         if not 0 < len(self.examples) <= NUMBERED:
             return []
-        when: dict[int, list[str]] = {}
+        mistakes_on: dict[int, list[str]] = {}
         for k, example in enumerate(self.examples.tolist(), 1):
-            when.setdefault(example, []).append(str(k))
-        return [write_beside(self.ax_, ", ".join(ks), self.points[example]) for example, ks in when.items()]
+            mistakes_on.setdefault(example, []).append(str(k))
+        return [write_beside(self.ax_, ", ".join(ks), self.points[example]) for example, ks in mistakes_on.items()]
 
 
 def _ledger_of(estimator: Any) -> Ledger:
-    """Return the ledger of a linear learner of two classes, or raise for what has no path of lines."""
+    """Return the ledger of a linear learner of two classes; raise for anything else."""
     classifier = classifier_of(estimator)
     name = type(classifier).__name__
     if not hasattr(classifier, "ledger_"):
-        raise TypeError(f"{name} keeps no ledger of mistakes: the path is of learners that go from mistake to mistake")
+        raise TypeError(f"{name} keeps no ledger of mistakes, so its boundary has no path")
     if not isinstance(classifier, LinearLearner) or classifier is not estimator:
-        raise TypeError(f"the path is drawn for a linear learner itself, and {type(estimator).__name__} is not one")
+        raise TypeError(f"pass a linear learner itself; {type(estimator).__name__} is not one")
     if len(classifier.classes_) != 2:
-        raise ValueError(f"the path is drawn for two classes, and this {name} has {len(classifier.classes_)}")
+        raise ValueError(f"the path can be drawn for two classes, but this {name} has {len(classifier.classes_)}")
     ledger: Ledger = classifier.ledger_
     return ledger

@@ -1,4 +1,4 @@
-"""A plane to look at examples in: two features, or the projections on w and on what varies most beside it (L2 3)."""
+"""The plane in which examples are drawn: two features, or w and the main direction orthogonal to it (L2 3)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from separatrix.engine.weights import Weights
 from separatrix.plots.drawing import literal
 
 SAMPLE = 1_000
-"""The main direction is that of so many examples, evenly spaced among all."""
-ROOM = 0.08
+"""The main direction is computed from at most this many examples, evenly spaced."""
+PADDING = 0.08
+"""On each side, as a fraction of the width."""
 SQUARE = 4.0
-"""Where one side of the window is at most so many times the other, both have one scale: right angles look right."""
+"""If one side of the window is at most this many times the other, both have the same scale: right angles look right."""
 
 
 class Plane(NamedTuple):
-    """The points origin + u·axes[0] + v·axes[1]; `exact` where the scores there are those of all examples above them."""
+    """The points origin + u·axes[0] + v·axes[1]; `exact` if an example has the same scores as its projection."""
 
     origin: Floats
     axes: Floats
@@ -31,16 +32,16 @@ class Plane(NamedTuple):
         return np.asarray(X @ self.axes.T)
 
     def points(self, uv: Floats) -> Floats:
-        """Return the examples that lie in the plane at (u, v)."""
+        """Return the points of the plane at (u, v) as examples."""
         return np.asarray(self.origin + uv @ self.axes)
 
     def seen(self, weights: Weights) -> Weights:
-        """Return the weights as the plane shows them, for (u, v) in place of x."""
+        """Return the weights in the coordinates of the plane: for (u, v) instead of x."""
         return Weights(weights.coef @ self.axes.T, weights.intercept + weights.coef @ self.origin)
 
 
 class Window(NamedTuple):
-    """The part of the plane that is shown, and whether both sides have one scale."""
+    """The part of the plane that is shown, and whether both axes have the same scale."""
 
     low: Floats
     high: Floats
@@ -58,7 +59,7 @@ class Window(NamedTuple):
         return np.asarray(middle - (float(middle @ w) + b) / float(w @ w) * w)
 
     def line(self, weights: Weights) -> Floats | None:
-        """Return two points of the line ⟨w,x⟩ + b = 0, far outside; None for weights that are 0 in the plane."""
+        """Return two points of the line ⟨w,x⟩ + b = 0, far outside the window; None if w is 0 in the plane."""
         w = weights.coef[0]
         length = float(np.linalg.norm(w))
         if length == 0.0:
@@ -68,10 +69,10 @@ class Window(NamedTuple):
         return np.stack([foot - tangent, foot + tangent])
 
     def grid(self, resolution: int) -> tuple[Floats, Floats]:
-        """Return the coordinates of so many points a side.
+        """Return the coordinates of a grid with `resolution` points per side.
 
-        They have few binary digits, so that scores are exact where the examples are whole numbers and a voter that has a 0
-        there really abstains; and they are shifted a little, off the lines on which whole numbers give a 0.
+        They have few binary digits, so that the scores of a learner of whole numbers are exact, and a voter with a score of
+        0 really abstains. They are shifted a little, off the lines on which whole numbers give a score of 0.
         """
         digit = 2.0 ** np.floor(np.log2(self.span.min()) - 20)
         steps = np.linspace(0.0, 1.0, resolution)
@@ -79,24 +80,24 @@ class Window(NamedTuple):
         return (u + 3.0) * digit, (v + 7.0) * digit
 
     def show(self, ax: Any) -> None:
-        """Let axes show this window."""
+        """Set the limits of axes to this window."""
         ax.set(xlim=(self.low[0], self.high[0]), ylim=(self.low[1], self.high[1]))
         if self.square:
             ax.set_aspect("equal", adjustable="box")
 
 
 def label_axes(ax: Any, plane: Plane) -> None:
-    """Say what the axes show; a single feature needs no second axis."""
+    """Label the axes; a single feature has no second axis."""
     ax.set(xlabel=plane.labels[0], ylabel=plane.labels[1])
     if not np.any(plane.axes[1]):
         ax.set_yticks([])
 
 
 def plane_of(X: Any, weights: Weights | None, names: list[str]) -> Plane:
-    """Return the plane of two features, or of one; of more, that of w and the main direction orthogonal to it.
+    """Return the plane of one or two features; for more, the plane of w and the main direction orthogonal to it.
 
-    K weight vectors have for w the main direction of their differences, and for the other the second one: of three linear
-    classes the plane then shows everything. Without weights it is that of the two main directions of the examples.
+    For K weight vectors it is the plane of the two main directions of their differences, which is exact for three linear
+    classes. Without weights it is the plane of the two main directions of the examples.
     """
     d = X.shape[1]
     if d == 1:
@@ -104,10 +105,10 @@ def plane_of(X: Any, weights: Weights | None, names: list[str]) -> Plane:
     if d == 2:
         return Plane(np.zeros(2), np.eye(2), (literal(names[0]), literal(names[1])), True)
     axes, labels, exact = _axes(X, weights)
-    many = weights is None or len(weights.coef) > 1
+    no_single_w = weights is None or len(weights.coef) > 1
     while len(axes) < 2:
         direction, share = _main_direction(X, axes)
-        beside = "orthogonal to " + ("it" if many else "$w$") if labels else "of the examples"
+        beside = "orthogonal to " + ("it" if no_single_w else "$w$") if labels else "of the examples"
         labels.append(f"main direction {beside}\n({share:.0%} of the variance{' left' if labels else ''})")
         axes = np.vstack([axes, direction])
     if not exact:
@@ -117,15 +118,15 @@ def plane_of(X: Any, weights: Weights | None, names: list[str]) -> Plane:
 
 
 def _axes(X: Any, weights: Weights | None) -> tuple[Floats, list[str], bool]:
-    """Return the axes that the weights give, their labels, and whether the scores depend on nothing else."""
-    nothing = np.empty((0, X.shape[1]))
+    """Return the axes from the weights, their labels, and whether the scores depend on these coordinates only."""
+    no_axes = np.empty((0, X.shape[1]))
     if weights is None:
-        return nothing, [], False
+        return no_axes, [], False
     coef = weights.coef if len(weights.coef) == 1 else weights.coef - weights.coef.mean(axis=0)
     _, lengths, directions = np.linalg.svd(coef, full_matrices=False)
     rank = int(np.sum(lengths > 1e-12 * max(lengths[0], np.finfo(float).tiny)))
     if not lengths[0] > 0.0:
-        return nothing, [], False
+        return no_axes, [], False
     if len(weights.coef) == 1:
         return coef / lengths[0], [rf"projection of {X.shape[1]:,} features on $w$, $\langle w, x\rangle/\|w\|$"], True
     labels = [f"{place} main direction of the {len(coef)} weight vectors" for place in ("1st", "2nd")][:rank]
@@ -147,7 +148,7 @@ def _main_direction(X: Any, others: Floats) -> tuple[Floats, float]:
     direction = np.asarray(sample.T @ (centred @ vectors[:, -1])).reshape(-1)
     direction -= (direction @ others.T) @ others
     if most <= 1e-12 * max(float(np.abs(beside).max(initial=0.0)) ** 2, 1.0) or not np.any(direction):
-        direction, most, total = np.zeros(X.shape[1]), 0.0, 1.0  # nothing varies: any direction will do
+        direction, most, total = np.zeros(X.shape[1]), 0.0, 1.0  # no variance is left: any orthogonal direction will do
         direction[int(np.argmin(np.abs(others).sum(axis=0)))] = 1.0
         direction -= (direction @ others.T) @ others
     direction *= np.sign(direction[int(np.argmax(np.abs(direction)))])
@@ -155,7 +156,7 @@ def _main_direction(X: Any, others: Floats) -> tuple[Floats, float]:
 
 
 def window_of(uv: Floats) -> Window:
-    """Return the part of the plane around some points, with room beside them."""
+    """Return a window around some points, with padding."""
     low, high = uv.min(axis=0), uv.max(axis=0)
     span = high - low
     span = np.where(span > 0.0, span, float(span.max()) or float(np.abs(uv).max()) or 1.0)
@@ -163,5 +164,5 @@ def window_of(uv: Floats) -> Window:
     square = bool(span.max() <= SQUARE * span.min())
     if square:
         span = np.maximum(span, 0.75 * span.max())
-    half = span * (0.5 + ROOM)
+    half = span * (0.5 + PADDING)
     return Window(centre - half, centre + half, square)

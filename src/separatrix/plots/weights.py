@@ -1,4 +1,4 @@
-"""The weights that count most, by name (L2 2 and 5)."""
+"""The largest weights, by the name of their feature (L2 2 and 5)."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from sklearn.pipeline import Pipeline
 from separatrix.analysis.explanation import BIAS
 from separatrix.engine.rows import Floats
 from separatrix.modelfile.model import Model
-from separatrix.plots.drawing import canvas, colour, hatch, ink, legend, literal
-from separatrix.plots.readings import classifier_of, names_of
+from separatrix.plots.drawing import colour, hatch, ink, legend, literal, open_canvas
+from separatrix.plots.fitted_classifier import classifier_of, names_of
 
 SHOWN = 20
 
 
 class WeightsDisplay:
-    """The largest weights of a linear classifier, a bar each with the name of its feature.
+    """The largest weights of a linear classifier, one bar for each feature.
 
-    Two classes have one weight vector: positive weights speak for `classes_[1]`, negative ones for `classes_[0]`. Of K
-    classes the weights of one are drawn, less their mean over the classes, for only differences decide.
+    Two classes have one weight vector: positive weights count for `classes_[1]`, negative ones for `classes_[0]`. For K
+    classes, the weights of one class are drawn, minus their mean over the classes, since only differences matter.
 
     Attributes
     ----------
     ax_, figure_ : the axes and the figure.
-    names, weights : what is drawn, the largest first; towards : the classes that negative and positive weights speak for.
+    names, weights : of the bars, the largest first; towards : the classes that negative and positive weights count for.
     bars_ : the bars.
 
     Examples
     --------
     >>> from separatrix.plots import WeightsDisplay
-    >>> shown = WeightsDisplay(names=["free", "you", "win"], weights=[2.0, -1.5, 1.0], towards=("ham", "spam")).plot()
-    >>> [tick.get_text() for tick in shown.ax_.get_yticklabels()]
+    >>> display = WeightsDisplay(names=["free", "you", "win"], weights=[2.0, -1.5, 1.0], towards=("ham", "spam")).plot()
+    >>> [tick.get_text() for tick in display.ax_.get_yticklabels()]
     ['free', 'you', 'win']
     >>> import matplotlib.pyplot as plt
-    >>> plt.close(shown.figure_)
+    >>> plt.close(display.figure_)
     """
 
     def __init__(self, *, names: Any, weights: Any, towards: tuple[Any, Any] = ("negative", "positive")) -> None:
@@ -44,7 +44,7 @@ class WeightsDisplay:
         self.weights: Floats = np.asarray(weights, dtype=np.float64).reshape(-1)
         self.towards = towards
         if len(self.names) != len(self.weights) or not self.names:
-            raise ValueError(f"there are {len(self.names)} names for {len(self.weights)} weights; each weight needs one")
+            raise ValueError(f"there are {len(self.names)} names for {len(self.weights)} weights: each weight needs one")
 
     @classmethod
     def from_estimator(
@@ -62,14 +62,14 @@ class WeightsDisplay:
         Parameters
         ----------
         estimator : a fitted linear classifier, or a pipeline, search or `Model` that ends in one
-        label : of K classes, the one whose weights are drawn; the first if not given
-        shown : how many weights, the bias among them if it is large enough
-        feature_names : if not given, those of the fit or of the steps before the classifier
+        label : for K classes, the class whose weights are drawn; by default the first
+        shown : the number of weights; the bias is one of them if it is large enough
+        feature_names : by default those of the fit, or of the steps before the classifier
         ax, show_legend : as in `BoundaryDisplay`
         """
         classifier = classifier_of(estimator)
         if not hasattr(classifier, "coef_"):
-            raise TypeError(f"{type(classifier).__name__} has no weights by feature: it has no coef_")
+            raise TypeError(f"{type(classifier).__name__} has no coef_, so it has no weights to draw")
         if shown < 1:
             raise ValueError(f"shown must be at least 1, got {shown}")
         coef, intercept = np.asarray(classifier.coef_), np.atleast_1d(classifier.intercept_)
@@ -83,22 +83,22 @@ class WeightsDisplay:
             k = 0 if label is None else classes.index(label)
             w, b = coef[k] - coef.mean(axis=0), float(intercept[k] - intercept.mean())
             towards = ("the others", classes[k])
-        which = np.argsort(-np.abs(w), kind="stable")[:shown]
-        which = which[w[which] != 0.0] if np.any(w) else which
+        largest = np.argsort(-np.abs(w), kind="stable")[:shown]
+        largest = largest[w[largest] != 0.0] if np.any(w) else largest
         names = names_of(classifier, len(w), _names_before(estimator) if feature_names is None else feature_names)
-        told = [(float(w[j]), names[j]) for j in which] + ([(b, BIAS)] if b != 0.0 else [])
-        told = sorted(told, key=lambda pair: -abs(pair[0]))[:shown]
-        made = cls(
-            names=[name for _, name in told], weights=[weight for weight, _ in told], towards=(towards[0], towards[1])
+        pairs = [(float(w[j]), names[j]) for j in largest] + ([(b, BIAS)] if b != 0.0 else [])
+        pairs = sorted(pairs, key=lambda pair: -abs(pair[0]))[:shown]
+        display = cls(
+            names=[name for _, name in pairs], weights=[weight for weight, _ in pairs], towards=(towards[0], towards[1])
         )
-        return made.plot(ax, show_legend=show_legend)
+        return display.plot(ax, show_legend=show_legend)
 
     def plot(self, ax: Any = None, *, show_legend: bool = True) -> Self:
-        """Draw it again, on other axes."""
-        with canvas(ax) as drawn:
-            ax = drawn.ax
+        """Draw on these axes, or in a new figure."""
+        with open_canvas(ax) as canvas:
+            ax = canvas.ax
             self.ax_, self.figure_ = ax, ax.figure
-            if drawn.own:
+            if canvas.own:
                 self.figure_.set_figheight(max(2.0, 0.26 * len(self.names) + 1.0))
             positive = self.weights > 0.0
             self.bars_ = ax.barh(
@@ -122,12 +122,12 @@ class WeightsDisplay:
                     for up, name in zip((True, False), self.towards[::-1], strict=True)
                     if np.any(positive == up)
                 ]
-                self.legend_ = legend(drawn, handles)
+                self.legend_ = legend(canvas, handles)
         return self
 
 
 def _names_before(estimator: Any) -> Any:
-    """Return the names that the steps before a classifier give its features, or None."""
+    """Return the feature names from the steps before a classifier, or None."""
     last = getattr(estimator, "best_estimator_", estimator)
     if isinstance(last, Model):
         return None if last.features is None else last.features.get_feature_names_out()

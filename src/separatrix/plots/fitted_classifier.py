@@ -1,4 +1,4 @@
-"""What the pictures read of a fitted classifier: its scores, its weights if they are linear, the margins of its examples."""
+"""What the plots read from a fitted classifier: its classes, its scores, and its weights if it is linear."""
 
 from __future__ import annotations
 
@@ -16,21 +16,19 @@ from separatrix.modelfile.model import Model
 
 
 def classifier_of(estimator: Any) -> Any:
-    """Return the fitted classifier itself: of a pipeline, a search or a model file the one that decides."""
+    """Return the fitted classifier itself: the last step of a pipeline, the best of a search, the estimator of a `Model`."""
     if isinstance(estimator, type):
-        raise TypeError(
-            f"the picture is of a fitted {estimator.__name__}, not of the class: {estimator.__name__}().fit(X, y)"
-        )
+        raise TypeError(f"pass a fitted {estimator.__name__}, not the class: {estimator.__name__}().fit(X, y)")
     last = getattr(estimator, "best_estimator_", estimator)
     if isinstance(last, Model):
         last = last.estimator
     if isinstance(last, Pipeline):
         last = last[-1]
     if not hasattr(last, "predict"):
-        raise TypeError(f"{type(estimator).__name__} is no classifier: it has no predict")
+        raise TypeError(f"{type(estimator).__name__} is not a classifier: it has no predict")
     check_is_fitted(last)
     if not hasattr(last, "classes_"):
-        raise TypeError(f"{type(last).__name__} is no classifier: it has no classes_")
+        raise TypeError(f"{type(last).__name__} is not a classifier: it has no classes_")
     return last
 
 
@@ -46,28 +44,28 @@ def names_of(estimator: Any, d: int, feature_names: Any = None) -> list[str]:
 
 
 def codes_of(estimator: Any, X: Any, y: Any, who: str) -> tuple[Array, Codes]:
-    """Return the classes of a fitted classifier, and the place of each label among them."""
+    """Return the classes of a fitted classifier, and the number of the class of each label."""
     classes = classifier_of(estimator).classes_
     return classes, encode_as(classes, labels_of(X, y, who))
 
 
 def scores_of(estimator: Any, X: Any) -> Floats:
-    """Return rows × outputs: one output for two classes, one a class for more.
+    """Return scores of shape (rows, outputs): one output for two classes, else one per class.
 
-    A classifier that only predicts has scores of 1 for its class and −1 for the others.
+    A classifier without `decision_function` gets a score of 1 for the predicted class and −1 for the others.
     """
     classes = classifier_of(estimator).classes_
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
         if scores.ndim == 1 or scores.shape[1] == len(classes):
             return scores.reshape(len(scores), -1)
-    said = np.asarray(estimator.predict(X))
-    told = np.where(said[:, None] == classes[None], 1.0, -1.0)
-    return told if len(classes) > 2 else told[:, 1:]
+    predicted = np.asarray(estimator.predict(X))
+    scores = np.where(predicted[:, None] == classes[None], 1.0, -1.0)
+    return scores if len(classes) > 2 else scores[:, 1:]
 
 
 def leads_of(scores: Floats) -> Floats:
-    """Return by how much each class leads its best rival, rows × classes; two classes: −score and score."""
+    """Return by how much each class leads its best rival, shape (rows, classes); for two classes −score and score."""
     if scores.shape[1] == 1:
         return np.hstack([-scores, scores])
     order = np.sort(scores, axis=1)
@@ -76,16 +74,16 @@ def leads_of(scores: Floats) -> Floats:
 
 
 def linear_weights(estimator: Any, X: Any, scores: Floats) -> Weights | None:
-    """Return the weights if the scores of X are ⟨w,x⟩ + b, else None: votes and kernels have no weights here."""
+    """Return the weights if the scores of X are ⟨w,x⟩ + b, else None: votes and kernels have no such weights."""
     coef, intercept = getattr(estimator, "coef_", None), getattr(estimator, "intercept_", None)
     if coef is None or intercept is None or np.ndim(coef) != 2 or np.shape(coef) != (scores.shape[1], X.shape[1]):
         return None
     weights = Weights(np.asarray(coef, dtype=np.float64), np.atleast_1d(np.asarray(intercept, dtype=np.float64)))
-    again = np.asarray(X @ weights.coef.T) + weights.intercept
+    linear_scores = np.asarray(X @ weights.coef.T) + weights.intercept
     scale = float(abs(X).max()) * np.abs(weights.coef).sum() + np.abs(weights.intercept).sum()
-    return weights if np.allclose(again, scores, rtol=1e-6, atol=1e-9 * float(scale)) else None
+    return weights if np.allclose(linear_scores, scores, rtol=1e-6, atol=1e-9 * float(scale)) else None
 
 
 def has_features(estimator: Any) -> bool:
-    """Tell whether the rows of X are examples, and not kernel values between examples."""
+    """Return whether the rows of X are examples, and not kernel values between examples."""
     return not get_tags(classifier_of(estimator)).input_tags.pairwise
