@@ -22,6 +22,7 @@ from separatrix.cluster import fit
 from separatrix.cluster.local import MOST_DEATHS, Local
 from separatrix.data.errors import DataError
 from support.kill_workers import Murderous, deadly, same, whole_numbers
+from support.loaded_modules import ListModules
 
 RUNNER = CliRunner()
 
@@ -102,6 +103,23 @@ def test_columns_learned_in_shards_are_those_of_the_whole(tables, numbers, colum
     a, b = (features.transform(whole) for features in made)
     assert a.shape == b.shape and (abs(a - b) > 1e-12).nnz == 0
     assert one.get_feature_names_out().tolist() == made[1].get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("form", ["numbers", "table"])
+def test_workers_need_neither_scikit_learn_nor_pandas(tables, tmp_path, form):
+    shards, label = (whole_numbers(tmp_path, shards=4), None) if form == "numbers" else (str(tables / "part-*.csv"), "label")
+    engine = Local(1)
+    model = AveragedPerceptron(rule="pa1", C="auto", order="random", early_stopping=True, calibrate="sigmoid", max_iter=2)
+    try:
+        fit(model, shards, label=label, engine=engine, holdout=0.25)
+        assert model.n_iter_ == 2 and hasattr(model, "slope_") and hasattr(model, "C_")
+        (imported,) = engine.reduce(ListModules(), [0]).items
+    finally:
+        engine.close()
+    unwanted = imported & {"sklearn", "pandas", "scipy.stats", "matplotlib"}
+    if form == "table":
+        unwanted -= {"pandas"}  # pyarrow.array looks whether its argument is a pandas object
+    assert "numba" in imported and not unwanted
 
 
 def call(*arguments, status=0):

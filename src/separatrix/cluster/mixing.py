@@ -42,9 +42,12 @@ from separatrix.engine.run import Run, Snapshot
 from separatrix.engine.stopping import History, StateDigests, why_not_converged
 from separatrix.engine.weights import Weights, averaged
 from separatrix.learners.calibration import find_slope
+from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.learners.linear_base import NotConvergedWarning
 
 MIXES = ("features", "uniform", "mistakes")
+PLAIN_LEARNERS = {learner.saved_as: learner for learner in (LastLearner, AveragedLearner, PassiveAggressiveLearner)}
+"""The learners without scikit-learn, which workers do not need, by the name of the estimator."""
 
 
 @dataclass
@@ -135,7 +138,9 @@ class Mixture:
 
     def _common(self) -> tuple[ShardReader, Any, Array, int, Floats]:
         """Return the fields that all work on examples has."""
-        return self.reader, self.learner.unfitted(), self.classes, self.d, self.factors
+        parameters = self.learner.get_params(deep=False)
+        learner = PLAIN_LEARNERS[self.learner.saved_as](**parameters)
+        return self.reader, learner, self.classes, self.d, self.factors
 
     def _to_send(self, *arrays: Floats | None) -> FeatureRows:
         """Return weights in the form in which they are sent; an untouched variance is 1, an untouched weight 0."""

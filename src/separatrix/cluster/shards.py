@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array
 
 from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin
@@ -29,7 +28,7 @@ from separatrix.data.streams import digest_of
 from separatrix.engine.inputs import name_text_column
 from separatrix.engine.labels import labels_of
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.files.blocks import Labels
 from separatrix.files.ingest import gather
@@ -73,12 +72,12 @@ class CollectionSource:
         columns = list(getattr(X, "columns", ()))
         self.feature_names = columns if columns and all(isinstance(name, str) for name in columns) else None
         try:
-            self.X = check_array(X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, ensure_min_samples=0)
+            self.X = as_matrix(X)
         except ValueError:
             name_text_column(X)
             raise
         if not sp.issparse(self.X):  # an array that came over a network need not be aligned, and every pass would copy it
-            self.X = np.require(self.X, np.float64 if self.X.dtype == object else None, ["C", "A"])
+            self.X = np.require(self.X, requirements=["C", "A"])
 
     def _read_table(self, chunk: Any) -> None:
         import pyarrow as pa
