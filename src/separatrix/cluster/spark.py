@@ -6,10 +6,8 @@ frame must give the same rows when it is computed again: write one that was shuf
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -139,16 +137,8 @@ def _folder() -> Path:
     return Path(SparkFiles.getRootDirectory())
 
 
-@lru_cache
-def _settle() -> None:
-    """Keep Spark, which collects garbage after every task, from searching all that was imported: a tenth of a second."""
-    gc.freeze()
-
-
 def _run(work: Any, place: int, number: int, name: str, chunk: Any) -> tuple[int, bytes]:
-    result = run_work(work.value, Shard(number, name, chunk, _folder()))
-    _settle()
-    return place, result
+    return place, run_work(work.value, Shard(number, name, chunk, _folder()))
 
 
 def _combined(group: tuple[int, Any]) -> tuple[int, bytes]:
