@@ -1,4 +1,4 @@
-"""A client of the feedback server, on the standard library alone. What it sends again counts once."""
+"""A client of the feedback server, on the standard library alone. Retried requests are learned from once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-_AGAIN = (429, 503)
-_LINES = "application/x-ndjson"
+_RETRIED = (429, 503)
+_NDJSON = "application/x-ndjson"
 
 
 class ServerError(Exception):
-    """What the server refused: the status, and its sentence."""
+    """An error reply of the server: the HTTP status and the message."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -26,17 +26,17 @@ class ServerError(Exception):
 
 
 class Client:
-    """Asks a feedback server to predict and to learn.
+    """Sends predictions and labelled examples to a feedback server.
 
-    An example is a dict of features (or of a table's columns, where the model has them) or a text. A request to learn has a
-    key, so that it is safe to send it again when the connection breaks or the server is busy: it counts once.
+    An example is a dict of features (or of a table's columns, if the model was trained on a table) or a text. A request to
+    learn carries an idempotency key, so it can safely be retried when the connection breaks or the server is busy.
 
     Parameters
     ----------
-    url : where the server is, such as "http://127.0.0.1:8017"
-    token : the token for reading or for learning, where the server has them
-    timeout : seconds to wait for an answer
-    patience : seconds after which to give up on a server that cannot be reached, or is busy
+    url : the address of the server, such as "http://127.0.0.1:8017"
+    token : the read or learn token, if the server requires one
+    timeout : seconds to wait for a reply
+    patience : seconds for which to retry while the server is busy or cannot be reached
 
     Examples
     --------
@@ -63,36 +63,36 @@ class Client:
 
     def predict(self, example: Any) -> dict[str, Any]:
         """Return the prediction and the scores of an example."""
-        return self._json("POST", "/predict", self._one(example))
+        return self._json("POST", "/predict", self._encoded(example))
 
     def predict_many(self, examples: Iterable[Any], size: int = 1000) -> Iterator[dict[str, Any]]:
         """Yield the prediction of each example; `size` of them are sent at a time."""
         for batch in _batches(examples, size):
-            body = b"\n".join(map(self._one, batch))
-            for line in self._ask("POST", "/predict", body, {"Content-Type": _LINES}).splitlines():
+            body = b"\n".join(map(self._encoded, batch))
+            for line in self._ask("POST", "/predict", body, {"Content-Type": _NDJSON}).splitlines():
                 yield json.loads(line)
 
     def learn(self, example: Any, label: Any, *, key: str | None = None) -> dict[str, Any]:
-        """Learn from an example; when this returns, it is on the server's disk."""
-        return self._learn(self._one(example, label), "application/json", key)
+        """Learn from an example; when this returns, the example is stored on the server's disk."""
+        return self._learn(self._encoded(example, label), "application/json", key)
 
     def learn_many(self, examples: Iterable[tuple[Any, Any]], size: int = 1000) -> Iterator[dict[str, Any]]:
-        """Learn from pairs of an example and a label, `size` at a time; yield what is answered to each batch."""
+        """Learn from pairs of an example and a label, `size` at a time; yield the reply to each batch."""
         for batch in _batches(examples, size):
-            yield self._learn(b"\n".join(self._one(*pair) for pair in batch), _LINES, None)
+            yield self._learn(b"\n".join(self._encoded(*pair) for pair in batch), _NDJSON, None)
 
     def _learn(self, body: bytes, kind: str, key: str | None) -> dict[str, Any]:
         return self._json("POST", "/learn", body, {"Content-Type": kind, "Idempotency-Key": key or uuid.uuid4().hex})
 
     def undo(self, mistake: int) -> dict[str, Any]:
-        """Take a mistake of the ledger back."""
+        """Undo a mistake of the ledger."""
         return self._json("POST", "/undo", json.dumps({"mistake": mistake}).encode())
 
     # Reading.
 
     def explain(self, example: Any) -> dict[str, Any]:
         """Return the terms that the score of an example is the sum of."""
-        return self._json("POST", "/explain", self._one(example))
+        return self._json("POST", "/explain", self._encoded(example))
 
     def stats(self) -> dict[str, Any]:
         """Return how many examples were learned, and the progressive error."""
@@ -122,47 +122,47 @@ class Client:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    # Asking.
+    # Sending requests.
 
-    def _one(self, example: Any, label: Any = None) -> bytes:
+    def _encoded(self, example: Any, label: Any = None) -> bytes:
         if not self._field:
             self._field = "text" if isinstance(example, str) else self.stats()["input"]
-        told = {self._field: example} if label is None else {self._field: example, "label": label}
-        return json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
+        fields = {self._field: example} if label is None else {self._field: example, "label": label}
+        return json.dumps(fields, allow_nan=False, ensure_ascii=False).encode()
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> dict[str, Any]:
-        told: dict[str, Any] = json.loads(self._ask(method, path, body, headers))
-        return told
+        reply: dict[str, Any] = json.loads(self._ask(method, path, body, headers))
+        return reply
 
     def _ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
-        """Ask until there is an answer, or patience ends; only an undo is never sent twice."""
-        sent = {"Content-Type": "application/json", **self._headers, **(headers or {})}
+        """Send a request, retrying until there is a reply or `patience` has passed; an undo is never sent twice."""
+        sent_headers = {"Content-Type": "application/json", **self._headers, **(headers or {})}
         if body is None:
-            del sent["Content-Type"]
+            del sent_headers["Content-Type"]
         end, wait = time.monotonic() + self.patience, 0.05
         while True:
             try:
-                self._connection.request(method, self._prefix + path, body, sent)
+                self._connection.request(method, self._prefix + path, body, sent_headers)
                 reply = self._connection.getresponse()
-                found = reply.read()
+                content = reply.read()
                 if reply.status == 200:
-                    return found
-                problem: Exception = ServerError(reply.status, _sentence(found))
+                    return content
+                problem: Exception = ServerError(reply.status, _error_message(content))
                 pause = float(reply.headers.get("Retry-After", 0))
-                again = reply.status in _AGAIN
+                is_retried = reply.status in _RETRIED
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
-                problem, pause, again = error, 0.0, path != "/undo"
+                problem, pause, is_retried = error, 0.0, path != "/undo"
             pause = max(pause, wait * random.uniform(0.5, 1.0))
-            if not again or time.monotonic() + pause > end:
+            if not is_retried or time.monotonic() + pause > end:
                 raise problem
             time.sleep(pause)
             wait = min(2 * wait, 2.0)
 
 
-def _sentence(reply: bytes) -> str:
+def _error_message(reply: bytes) -> str:
     try:
         return str(json.loads(reply)["error"])
     except (ValueError, KeyError, TypeError):

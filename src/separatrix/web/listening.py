@@ -22,7 +22,7 @@ HEADER_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 5
 CONNECTIONS = 4096
 _SWITCH_SECONDS = 0.0005
-"""How long a thread may hold up the others: learning must not delay predictions."""
+"""The interpreter's switch interval: a long computation in one thread must not delay predictions in another."""
 
 
 class PortInUseError(OSError):
@@ -50,39 +50,39 @@ def url_of(listener: socket.socket) -> str:
 
 
 class HeaderDeadlineProtocol(H11Protocol):
-    """HTTP, for clients that send a request's first lines in time."""
+    """HTTP/1.1 that closes a connection whose request headers do not arrive within `HEADER_SECONDS`."""
 
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first request."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
-        self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
 
     def data_received(self, data: bytes) -> None:
-        """Wait on while a request has begun and is not there; a byte now and then gains no time."""
+        """Stop the deadline once the headers are complete; an occasional byte does not extend it."""
         super().data_received(data)
         waiting = self.cycle is None or self.cycle.response_complete
         if not waiting and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
         elif waiting and self._deadline is None:
-            self._deadline = self.loop.call_later(HEADER_SECONDS, self._give_up)
+            self._deadline = self.loop.call_later(HEADER_SECONDS, self._close_if_idle)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Cancel the deadline."""
         if self._deadline is not None:
             self._deadline.cancel()
         super().connection_lost(exc)
 
-    def _give_up(self) -> None:
+    def _close_if_idle(self) -> None:
         self._deadline = None
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready; ends on Ctrl-C and on SIGTERM, and then returns."""
+    """Calls `ready` once it accepts requests; on Ctrl-C and SIGTERM it shuts down and returns."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -97,11 +97,11 @@ class _Server(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        previous = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in previous.items():
                 signal.signal(number, handler)
 
 
@@ -121,7 +121,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
 
 
 def serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the process is asked to end; `ready` is called once requests are answered."""
+    """Serve until the process receives SIGINT or SIGTERM; `ready` is called once requests are accepted."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(ImportError, ValueError, OSError):
         import resource

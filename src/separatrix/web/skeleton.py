@@ -1,7 +1,7 @@
-"""What every page and service of ours has: who may ask, how much, what an error says, and how it is served.
+"""The FastAPI application that the lab and the server start from: host check, body limit, security headers, error replies.
 
-Whoever can make a person's browser fetch a URL can reach a server on that person's loopback. So a request must
-name a host that is ours (a foreign name that resolves to us is refused), and a write must not come from another site.
+Any web page can make a browser send requests to a server on the loopback interface. Two checks prevent misuse: the Host
+header must be one of our names (this defeats DNS rebinding), and a request that writes must not come from another origin.
 """
 
 from __future__ import annotations
@@ -36,31 +36,31 @@ READS = ("GET", "HEAD", "OPTIONS")
 
 
 class JSON(Response):
-    """A reply in JSON; a number that is not finite becomes null."""
+    """A JSON response; numbers that are not finite become null."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """The content as bytes."""
+        """Return the content as bytes."""
         return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def refusal(status: int, message: str, headers: dict[str, str] | None = None) -> JSON:
-    """A refusal: one sentence under `error`."""
+def error_reply(status: int, message: str, headers: dict[str, str] | None = None) -> JSON:
+    """Return an error response: {"error": message}."""
     return JSON({"error": message}, status_code=status, headers=headers)
 
 
 def skeleton(title: str, *, hosts: Iterable[str] = (), body_limit: int, **options: Any) -> FastAPI:
-    """An application that answers to the loopback names and `hosts`, and reads bodies of at most `body_limit` bytes."""
+    """Return an application that accepts the loopback names and `hosts`, and bodies of at most `body_limit` bytes."""
     app = FastAPI(title=title, version=__version__, default_response_class=JSON, docs_url=None, redoc_url=None, **options)
-    app.add_exception_handler(AnyHTTPException, _refused)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_middleware(Gate, hosts={*LOOPBACK, *hosts}, body_limit=body_limit)
+    app.add_exception_handler(AnyHTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_middleware(GateMiddleware, hosts={*LOOPBACK, *hosts}, body_limit=body_limit)
     return app
 
 
-class Gate:
-    """Turns away foreign hosts, writes from other sites and large bodies; adds the headers; lets no error's trace out."""
+class GateMiddleware:
+    """Rejects foreign hosts, cross-origin writes and large bodies; adds security headers; hides tracebacks from clients."""
 
     def __init__(self, app: ASGIApp, hosts: set[str], body_limit: int) -> None:
         self.app = app
@@ -68,74 +68,76 @@ class Gate:
         self.body_limit = body_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun = False
+        has_started = False
 
         async def reply(message: Message) -> None:
-            nonlocal begun
+            nonlocal has_started
             if message["type"] == "http.response.start":
-                begun = True
+                has_started = True
                 present = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(pair for pair in HEADERS if pair[0] not in present)]
             await send(message)
 
-        turned_away = self._turned_away(scope)
-        if turned_away is not None:
-            await turned_away(scope, receive, reply)
+        rejection = self._rejection(scope)
+        if rejection is not None:
+            await rejection(scope, receive, reply)
             return
         try:
             await self.app(scope, _limited(receive, self.body_limit), reply)
         except Exception:
-            if not begun:
-                await refusal(500, "an internal error; the log has it")(scope, receive, reply)
+            if not has_started:
+                await error_reply(500, "internal error; see the log of the server")(scope, receive, reply)
             raise
 
-    def _turned_away(self, scope: Scope) -> Response | None:
+    def _rejection(self, scope: Scope) -> Response | None:
+        """Return the error response to a request that may not pass, or None."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
-        if _name(host) not in self.hosts:
-            return refusal(421, f"this server does not answer to the host {_name(host)!r}")
+        if _host_name(host) not in self.hosts:
+            return error_reply(421, f"this server does not answer to the host {_host_name(host)!r}")
         if scope["method"] not in READS:
             origin = headers.get(b"origin", b"").decode("latin-1")
             foreign = headers.get(b"sec-fetch-site", b"same-origin") not in (b"same-origin", b"none")
             if foreign or (origin and origin.partition("://")[2] != host):
-                return refusal(403, "a page of another site may not write here")
+                return error_reply(403, "cross-origin requests may not write")
         length = headers.get(b"content-length", b"0")
         if length.isdigit() and int(length) > self.body_limit:
-            return refusal(413, f"the body is longer than {self.body_limit} bytes")
+            return error_reply(413, f"the body is longer than {self.body_limit} bytes")
         return None
 
 
 def _limited(receive: Receive, limit: int) -> Callable[[], Any]:
-    read = 0
+    """Return a `receive` that stops with status 413 once the body exceeds the limit."""
+    size = 0
 
     async def counting() -> Message:
-        nonlocal read
+        nonlocal size
         message = await receive()
-        read += len(message.get("body", b""))
-        if read > limit:
+        size += len(message.get("body", b""))
+        if size > limit:
             raise HTTPException(413, f"the body is longer than {limit} bytes")
         return message
 
     return counting
 
 
-def _name(host: str) -> str:
-    """The host without its port, in lower case."""
+def _host_name(host: str) -> str:
+    """Return the host without its port, in lower case."""
     end = host.find("]") if host.startswith("[") else -1
     return (host[: end + 1] if end > 0 else host.partition(":")[0]).lower()
 
 
-async def _refused(request: Request, error: Exception) -> JSON:
+async def _http_error(request: Request, error: Exception) -> JSON:
     assert isinstance(error, AnyHTTPException)
-    return refusal(error.status_code, str(error.detail), dict(error.headers or {}))
+    return error_reply(error.status_code, str(error.detail), dict(error.headers or {}))
 
 
-async def _malformed(request: Request, error: Exception) -> JSON:
+async def _invalid_request(request: Request, error: Exception) -> JSON:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    return refusal(422, f"{place}: {first['msg']}")
+    return error_reply(422, f"{place}: {first['msg']}")

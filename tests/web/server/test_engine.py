@@ -67,21 +67,21 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
 def test_the_batches_leave_no_trace(cuts, seed):
     stream = list(examples(120, seed=seed, names=40))
     at_once, in_parts = LiveModel(Model(AveragedPerceptron(rule="pa1"))), LiveModel(Model(AveragedPerceptron(rule="pa1")))
-    for machine, some in ((at_once, []), (in_parts, sorted(cuts))):
+    for live_model, some in ((at_once, []), (in_parts, sorted(cuts))):
         for block in blocks(stream, some):
-            machine.learn(*block, None, False)
+            live_model.learn(*block, None, False)
     assert at_once.same(in_parts)
 
 
 def test_predictions_are_those_of_the_model_file(tmp_path):
     stream = list(examples(300))
-    machine = LiveModel(Model(AveragedPerceptron()))
+    live_model = LiveModel(Model(AveragedPerceptron()))
     (block, labels, names), rest = next(blocks(stream, [])), None
-    machine.learn(block, labels, names, rest, False)
-    model = machine.model(None).estimator
+    live_model.learn(block, labels, names, rest, False)
+    model = live_model.model(None).estimator
     X = matrix(stream)[0]
-    assert np.array_equal(machine.scores(block), model.decision_function(X))
-    assert machine.decide(machine.scores(block)) == model.predict(X).tolist()
+    assert np.array_equal(live_model.scores(block), model.decision_function(X))
+    assert live_model.decide(live_model.scores(block)) == model.predict(X).tolist()
 
 
 def test_windows_and_drift_follow_from_the_stream():
@@ -125,12 +125,12 @@ class ServedStore:
         return orjson.loads(self.writer.undo(number).result(60))
 
     @property
-    def machine(self):
+    def live_model(self):
         return self.writer.buffer._shown
 
     def crash(self):
         """Let go of the files without tidying up, as the end of the process would."""
-        told = self.machine.told()
+        told = self.live_model.told()
         self.writer._closing = True
         with self.writer._wake:
             self.writer._wake.notify_all()
@@ -153,8 +153,8 @@ def test_a_restart_recovers_from_any_snapshot(tmp_path, keep_all, rule):
         for path in sorted((tmp_path / "s").glob("snapshot-*"))[len(list((tmp_path / "s").glob("snapshot-*"))) - gone :]:
             path.write_bytes(b"damaged")
         store = CommitStore(tmp_path / "s")
-        machine, names, begun = snapshots.recover(store)
-        assert machine.told() == told and names == matrix(stream)[1]
+        live_model, names, begun = snapshots.recover(store)
+        assert live_model.told() == told and names == matrix(stream)[1]
         assert begun == [21, 11, 0][gone]
         while store.compact(store.last):
             pass
@@ -168,7 +168,7 @@ def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
     states = {}
     for begin in range(0, len(stream), 64):
         one.learn(stream[begin : begin + 64])
-        states[one.store.last] = one.machine.told()
+        states[one.store.last] = one.live_model.told()
     before = one.store.db.execute("SELECT count(*) FROM commits").fetchone()[0]
     one.crash()
     store = CommitStore(tmp_path / "s")
@@ -187,12 +187,12 @@ def test_a_key_counts_once_and_stands_for_one_request(tmp_path):
     stream = list(examples(50))
     one = ServedStore(tmp_path / "s")
     first = one.learn(stream, "key")
-    assert one.learn(stream, "key") == first and one.machine.progressive.examples == 50
+    assert one.learn(stream, "key") == first and one.live_model.progressive.examples == 50
     with pytest.raises(RequestError, match="another request"):
         one.learn(stream[1:], "key")
     one.crash()
     one = ServedStore(tmp_path / "s")
-    assert one.learn(stream, "key") == first and one.machine.progressive.examples == 50
+    assert one.learn(stream, "key") == first and one.live_model.progressive.examples == 50
     one.store.db.execute("UPDATE keys SET time = 0, sum = x'00'")
     one.store.compact(0)
     assert one.learn(stream, "key")["examples"] == 100, "forgotten after a day, as is said"
@@ -203,19 +203,19 @@ def test_undoing_subtracts(tmp_path):
     stream = list(examples(200, classes=("ham", "spam")))
     one = ServedStore(tmp_path / "s")
     one.learn(stream)
-    before = one.machine.model(matrix(stream)[1]).estimator
+    before = one.live_model.model(matrix(stream)[1]).estimator
     mistake = one.store.mistakes_page(8, 1)[0]
     row = mistake[3].rows.take(np.array([mistake[2]]))
     assert one.undo(7) == {"undone": 7, "how": "subtracted"}
-    after = one.machine.model(matrix(stream)[1]).estimator
-    sign = 1.0 if one.machine.classes[mistake[3].up[mistake[2]]] == after.classes_[1] else -1.0
+    after = one.live_model.model(matrix(stream)[1]).estimator
+    sign = 1.0 if one.live_model.classes[mistake[3].up[mistake[2]]] == after.classes_[1] else -1.0
     last = before._run.last.weights().coef[0] - after._run.last.weights().coef[0]
     assert np.allclose(last[row.indices], sign * row.data, atol=1e-12) and np.count_nonzero(np.abs(last) > 1e-9) == len(
         row.data
     )
     share = 1 - (int(mistake[3].step[mistake[2]]) - 1) / 200
     assert np.allclose((before.coef_ - after.coef_)[0, row.indices], share * sign * row.data, atol=1e-12)
-    with pytest.raises(RequestError, match="taken back already"):
+    with pytest.raises(RequestError, match="already undone"):
         one.undo(7)
     with pytest.raises(RequestError, match="there is no mistake 100000"):
         one.undo(100_000)
@@ -240,7 +240,7 @@ def test_undoing_with_all_examples_is_never_having_learned_it(tmp_path, rule):
     X, names = matrix(stream)
     rows = [i for i in range(150) if i not in gone]
     whole = AveragedPerceptron(rule=rule).partial_fit(X[rows], [y for _, y in left])
-    model = one.machine.model(names).estimator
+    model = one.live_model.model(names).estimator
     assert np.array_equal(model.coef_, whole.coef_) and model.n_errors_ == whole.n_errors_
     one.learn(stream[:20])
     told = one.crash()
@@ -263,7 +263,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path):
     with pytest.raises(StoreError, match="is being served by another process"):
         CommitStore(tmp_path / "s")
     other = CommitStore(tmp_path / "s", writing=False)
-    assert snapshots.recover(other)[0].told() == one.machine.told()
+    assert snapshots.recover(other)[0].told() == one.live_model.told()
     other.close()
     one.crash()
     CommitStore(tmp_path / "s").close()
@@ -289,17 +289,17 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     stream = list(examples(100))
     one = ServedStore(tmp_path / "s")
     one.learn(stream[:50])
-    told = one.machine.told()
+    told = one.live_model.told()
     one.store.db.execute("CREATE TRIGGER no BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
     with pytest.raises(RequestError, match="the disk is full") as refused:
         one.learn(stream[50:])
     assert refused.value.status == 503 and one.writer.trouble
-    assert one.machine.told() == told and one.writer.buffer.learning.told() == told
+    assert one.live_model.told() == told and one.writer.buffer.learning.told() == told
     one.store.db.execute("DROP TRIGGER no")
     one.learn(stream[50:])
     assert not one.writer.trouble
     whole = AveragedPerceptron().partial_fit(matrix(stream)[0], [y for _, y in stream])
-    assert np.array_equal(one.machine.model(matrix(stream)[1]).estimator.coef_, whole.coef_)
+    assert np.array_equal(one.live_model.model(matrix(stream)[1]).estimator.coef_, whole.coef_)
     one.crash()
 
 
@@ -314,7 +314,7 @@ def test_a_trained_model_goes_on_as_it_would_have(tmp_path):
     index = {name: str(j) for j, name in enumerate(names)}
     one.learn([({index[name]: value for name, value in x.items()}, y) for x, y in stream[200:]])
     whole = trained.partial_fit(X[200:], [y for _, y in stream[200:]])
-    model = one.machine.model([str(j) for j in range(len(names))]).estimator
+    model = one.live_model.model([str(j) for j in range(len(names))]).estimator
     assert np.array_equal(model.coef_, whole.coef_) and model.n_seen_ == whole.n_seen_
     told = one.crash()
     store = CommitStore(tmp_path / "s")

@@ -141,7 +141,7 @@ def test_names_can_be_many_and_can_be_taken_back():
     )
     lines = index.read(body, 20)
     assert len(index.listed) == 43_000 and lines.indices.tolist() == list(range(3000, 43_000))
-    index.cut(3010)
+    index.truncate(3010)
     assert len(index.listed) == 3010 == len(index.column)
     again = index.read(body, 20)
     assert again.indices.tolist() == list(range(3000, 43_000)) and index.listed[-1] == "new39999"

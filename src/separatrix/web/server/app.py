@@ -1,4 +1,4 @@
-"""The application of `separatrix serve`. Requests are read by hand: a model of each would cost more than a prediction."""
+"""The application of `separatrix serve`. Requests are parsed by hand: a Pydantic model would cost more than a prediction."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from separatrix.web.server import openapi, queries, snapshots
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.writer import Writer
-from separatrix.web.skeleton import JSON, refusal, skeleton
+from separatrix.web.skeleton import JSON, error_reply, skeleton
 
 log = logging.getLogger("separatrix.serve")
 
 LINES = "application/x-ndjson"
-AT_HAND = 1 << 14
-"""Bodies up to this size are read on the spot, longer ones by a thread."""
+SMALL_BODY = 1 << 14
+"""Bodies up to this size are parsed in the event loop, longer ones in a thread."""
 BODY_SECONDS = 20.0
+"""A request body must arrive within this time."""
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 _PAGES = {
     "/": ("index.html", "text/html"),
@@ -41,31 +42,31 @@ _PAGES = {
 
 
 class Tokens(NamedTuple):
-    """Who may read and who may learn; empty: whoever reaches the server."""
+    """The tokens for reading and for learning; if both are empty, no token is required."""
 
     read: str = ""
     learn: str = ""
 
     def check(self, request: Request, learning: bool) -> None:
-        """Raise unless the request brings a token that is enough for it."""
+        """Raise RequestError unless the request has a sufficient token."""
         if not (self.read or self.learn):
             return
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        told = given.strip().encode() if kind.lower() == "bearer" else b""
-        may_learn = hmac.compare_digest(told, self.learn.encode()) and bool(self.learn)
-        may_read = hmac.compare_digest(told, self.read.encode()) and bool(self.read)
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        token = value.strip().encode() if scheme.lower() == "bearer" else b""
+        may_learn = hmac.compare_digest(token, self.learn.encode()) and bool(self.learn)
+        may_read = hmac.compare_digest(token, self.read.encode()) and bool(self.read)
         if not (may_learn or may_read):
-            raise RequestError(401, "send a token: Authorization: Bearer …")
+            raise RequestError(401, "a token is required; send the header Authorization: Bearer …")
         if learning and not may_learn:
-            raise RequestError(403, "this token may read and not learn")
+            raise RequestError(403, "this token permits reading only")
 
 
-class Intake:
-    """Bodies while they are read: all of them together are bounded, and each must come in time."""
+class BodyReader:
+    """Reads request bodies; their total size in memory and the time for each are limited."""
 
-    def __init__(self, most: int, payloads_logged: bool) -> None:
-        self.most, self.payloads_logged = most, payloads_logged
-        self.held = 0
+    def __init__(self, limit: int, payloads_logged: bool) -> None:
+        self.limit, self.payloads_logged = limit, payloads_logged
+        self.bytes_in_memory = 0
 
     async def body(self, request: Request) -> bytes:
         """Return the body of a request."""
@@ -73,21 +74,21 @@ class Intake:
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 async for part in request.stream():
-                    if self.held + len(part) > self.most:
-                        raise RequestError(429, "too many bodies are being read: try again shortly", 1)
-                    self.held += len(part)
+                    if self.bytes_in_memory + len(part) > self.limit:
+                        raise RequestError(429, "too many requests are being read: try again shortly", 1)
+                    self.bytes_in_memory += len(part)
                     size += len(part)
                     parts.append(part)
         except TimeoutError:
-            raise RequestError(408, f"the body did not come within {BODY_SECONDS:g} seconds") from None
+            raise RequestError(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
         except ClientDisconnect:
-            raise RequestError(400, "the client left") from None
+            raise RequestError(400, "the client disconnected") from None
         finally:
-            self.held -= size
-        whole = b"".join(parts)
+            self.bytes_in_memory -= size
+        body = b"".join(parts)
         if self.payloads_logged:
-            log.info("%s %s", request.url.path, whole[:2000].decode("utf-8", "replace"))
-        return whole
+            log.info("%s %s", request.url.path, body[:2000].decode("utf-8", "replace"))
+        return body
 
 
 def application(
@@ -98,101 +99,104 @@ def application(
     requests_logged: bool = False,
     payloads_logged: bool = False,
 ) -> FastAPI:
-    """Return the application of a writer, which it starts and closes."""
+    """Return the application of a writer; its lifespan starts and closes the writer."""
     limits, allowed = writer.limits, tokens or Tokens()
     reader = writer.reader
-    told = openapi.document(reader.field)
-    meter = RequestMetrics(set(told["paths"]) | set(_PAGES), requests_logged)
-    intake = Intake(limits.waiting_bytes, payloads_logged)
-    reading = writer.store.reader()
+    schema = openapi.document(reader.field)
+    request_metrics = RequestMetrics(set(schema["paths"]) | set(_PAGES), requests_logged)
+    bodies = BodyReader(limits.waiting_bytes, payloads_logged)
+    reading_store = writer.store.reader()
     saving = asyncio.Lock()
-    begun = time.time()
+    started = time.time()
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         writer.start()
         yield
-        reading.db.close()
+        reading_store.db.close()
         await asyncio.to_thread(writer.close)
 
-    app = skeleton("separatrix serve", hosts=hosts, body_limit=limits.body, lifespan=life)
-    app.openapi = lambda: told  # type: ignore[method-assign]
-    app.add_exception_handler(RequestError, _refuse)
-    app.add_middleware(MetricsMiddleware, meter=meter)
+    app = skeleton("separatrix serve", hosts=hosts, body_limit=limits.body, lifespan=lifespan)
+    app.openapi = lambda: schema  # type: ignore[method-assign]
+    app.add_exception_handler(RequestError, _request_error)
+    app.add_middleware(MetricsMiddleware, metrics=request_metrics)
 
     async def examples(request: Request, labelled: bool) -> tuple[RequestExamples, bytes, bool]:
-        """Return what a request holds, its body, and whether it came in lines."""
-        body = await intake.body(request)
-        lines = _kind(request) == LINES
-        read = reader.lines if lines else reader.one
-        if len(body) <= AT_HAND and reader.field == "features":
-            return read(body, labelled), body, lines
-        return await asyncio.to_thread(read, body, labelled), body, lines
+        """Return the examples of a request, its body, and whether it is in lines."""
+        body = await bodies.body(request)
+        in_lines = _media_type(request) == LINES
+        read = reader.lines if in_lines else reader.one
+        if len(body) <= SMALL_BODY and reader.field == "features":
+            return read(body, labelled), body, in_lines
+        return await asyncio.to_thread(read, body, labelled), body, in_lines
 
     async def predict(request: Request) -> Response:
         allowed.check(request, False)
-        given, body, lines = await examples(request, False)
-        meter.predicted += given.n
-        if not lines:
-            return JSON(queries.predictions(writer.buffer, given)[0])
-        act = queries.prediction_lines
-        small = len(body) <= AT_HAND
-        found = act(writer.buffer, given) if small else await asyncio.to_thread(act, writer.buffer, given)
-        return Response(found, media_type=LINES)
+        parsed, body, in_lines = await examples(request, False)
+        request_metrics.predicted += parsed.n
+        if not in_lines:
+            return JSON(queries.predictions(writer.buffer, parsed)[0])
+        if len(body) <= SMALL_BODY:
+            reply = queries.prediction_lines(writer.buffer, parsed)
+        else:
+            reply = await asyncio.to_thread(queries.prediction_lines, writer.buffer, parsed)
+        return Response(reply, media_type=LINES)
 
     async def learn(request: Request) -> Response:
         allowed.check(request, True)
         key = request.headers.get("idempotency-key")
         if key is not None and not _KEY.fullmatch(key):
-            raise RequestError(422, "an Idempotency-Key has 1 to 200 letters, digits, dots, colons, dashes and underscores")
-        given: RequestExamples | None = None
-        if reader.field == "features" and _kind(request) == LINES:  # the writer reads them, names and all
-            body = await intake.body(request)
+            raise RequestError(
+                422, "an Idempotency-Key must have 1 to 200 letters, digits, dots, colons, dashes and underscores"
+            )
+        parsed: RequestExamples | None = None
+        if reader.field == "features" and _media_type(request) == LINES:  # the writer parses them with the feature index
+            body = await bodies.body(request)
         else:
-            given, body, _ = await examples(request, True)
-        return Response(await asyncio.wrap_future(writer.submit(given, key, body)), media_type="application/json")
+            parsed, body, _ = await examples(request, True)
+        return Response(await asyncio.wrap_future(writer.submit(parsed, key, body)), media_type="application/json")
 
     async def explain(request: Request) -> Response:
         allowed.check(request, False)
-        body = await intake.body(request)
+        body = await bodies.body(request)
         return JSON(await asyncio.to_thread(lambda: queries.explanation(writer.buffer, reader.one(body, False))))
 
     async def undo(request: Request) -> Response:
         allowed.check(request, True)
-        number = _number(await intake.body(request))
+        number = _mistake_number(await bodies.body(request))
         return Response(await asyncio.wrap_future(writer.undo(number)), media_type="application/json")
 
     async def ledger(request: Request) -> Response:
         allowed.check(request, False)
-        before, limit = (_whole(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
-        return JSON(await asyncio.to_thread(queries.page, reading, writer.buffer, before, limit or 50))
+        before, limit = (_query_number(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
+        return JSON(await asyncio.to_thread(queries.ledger_page, reading_store, writer.buffer, before, limit or 50))
 
     async def stats(request: Request) -> Response:
         allowed.check(request, False)
-        with writer.buffer.reading() as (machine, number):
-            found = machine.progressive.told(machine.classes)
-            found |= {"features": machine.n_names, "commits": number, "learner": _learner(machine.learner)}
-        found |= {
+        with writer.buffer.reading() as (live_model, number):
+            reply = live_model.progressive.summary(live_model.classes)
+            reply |= {"features": live_model.n_names, "commits": number, "learner": _learner_name(live_model.learner)}
+        reply |= {
             "waiting": writer.waiting,
             "input": reader.field,
-            "started": begun,
+            "started": started,
             "snapshot": writer.snapshot_time or None,
         }
-        return JSON(found)
+        return JSON(reply)
 
     async def model(request: Request) -> Response:
         allowed.check(request, False)
         if saving.locked():
-            raise RequestError(429, "another model is being written: try again shortly", 1)
+            raise RequestError(429, "another model file is being written: try again shortly", 1)
         async with saving:
-            path, number = await asyncio.to_thread(_saved, writer)
+            path, number = await asyncio.to_thread(_save_model, writer)
         name = f"model-{number}.sepx"
-        gone = BackgroundTask(_remove, path)
-        return FileResponse(path, media_type="application/octet-stream", filename=name, background=gone)
+        cleanup = BackgroundTask(_remove, path)
+        return FileResponse(path, media_type="application/octet-stream", filename=name, background=cleanup)
 
     async def metrics(request: Request) -> Response:
         allowed.check(request, False)
-        return Response(meter.text(writer), media_type="text/plain; version=0.0.4")
+        return Response(request_metrics.text(writer), media_type="text/plain; version=0.0.4")
 
     async def healthz(request: Request) -> Response:
         return JSON({"status": "alive"})
@@ -202,10 +206,10 @@ def application(
             raise RequestError(503, writer.trouble, 5)
         return JSON({"status": "ready"})
 
-    for act in (predict, learn, explain, undo):
-        app.add_route(f"/{act.__name__}", act, methods=["POST"])
-    for act in (ledger, stats, model, metrics, healthz, readyz):
-        app.add_route(f"/{act.__name__}", act, methods=["GET"])
+    for handler in (predict, learn, explain, undo):
+        app.add_route(f"/{handler.__name__}", handler, methods=["POST"])
+    for handler in (ledger, stats, model, metrics, healthz, readyz):
+        app.add_route(f"/{handler.__name__}", handler, methods=["GET"])
     for path, (name, kind) in _PAGES.items():
         app.add_route(path, _page(files("separatrix.web").joinpath("static", "status", name).read_bytes(), kind))
     return app
@@ -218,52 +222,52 @@ def _page(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]
     return page
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+async def _request_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestError)
     headers = {} if error.wait is None else {"retry-after": str(error.wait)}
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return refusal(error.status, error.message, headers)
+    return error_reply(error.status, error.message, headers)
 
 
-def _kind(request: Request) -> str:
+def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _learner(learner: Any) -> str:
+def _learner_name(learner: Any) -> str:
     return f"{type(learner).__name__}(rule={learner.rule!r})"
 
 
-def _number(body: bytes) -> int:
-    """Return which mistake a body names."""
+def _mistake_number(body: bytes) -> int:
+    """Return the number of the mistake in the body of an undo request."""
     try:
-        told = orjson.loads(body)
+        fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise RequestError(400, f"this is not JSON: {error}") from None
-    number = told.get("mistake") if isinstance(told, dict) else None
+        raise RequestError(400, f"invalid JSON: {error}") from None
+    number = fields.get("mistake") if isinstance(fields, dict) else None
     if type(number) is not int or not 0 < number <= 2**53:
-        raise RequestError(422, 'send {"mistake": number}, a number of the ledger')
+        raise RequestError(422, 'send {"mistake": number}, with a number from the ledger')
     return number
 
 
-def _whole(request: Request, name: str, most: int) -> int | None:
-    """Return a whole number of the query, from 1 on; None where it is not given."""
-    told = request.query_params.get(name)
-    if told is None:
+def _query_number(request: Request, name: str, most: int) -> int | None:
+    """Return a positive integer of the query string, or None if it is missing."""
+    text = request.query_params.get(name)
+    if text is None:
         return None
-    if not re.fullmatch(r"[0-9]{1,19}", told) or not 1 <= int(told) <= most:
-        raise RequestError(422, f"{name} must be a whole number from 1 to {most}")
-    return int(told)
+    if not re.fullmatch(r"[0-9]{1,19}", text) or not 1 <= int(text) <= most:
+        raise RequestError(422, f"{name} must be an integer from 1 to {most}")
+    return int(text)
 
 
-def _saved(writer: Writer) -> tuple[Path, int]:
-    """Write the model as it is to a file of its own."""
-    with writer.buffer.reading() as (machine, number):
-        if machine.run is None:
+def _save_model(writer: Writer) -> tuple[Path, int]:
+    """Write the current model to a temporary file; return its path and the number of its last commit."""
+    with writer.buffer.reading() as (live_model, number):
+        if live_model.run is None:
             raise RequestError(409, "nothing was learned yet")
-        picture = snapshots.ModelSnapshot.of(writer.store, number, machine, writer.buffer.names(machine))
+        snapshot = snapshots.ModelSnapshot.of(writer.store, number, live_model, writer.buffer.names(live_model))
     path = Path(tempfile.mkdtemp(prefix="separatrix-")) / "model.sepx"
-    picture.write(path)
+    snapshot.write(path)
     return path, number
 
 

@@ -1,7 +1,7 @@
-"""What one transaction adds: the mistakes with their rows, and the counts that right answers change too.
+"""One transaction of the store: the mistakes with their rows, and the counters after it.
 
-From the state before it, a commit gives the state after it, bit for bit: corrections are applied as they were recorded,
-never decided again. Classes have the number in which they came, which never changes; −1 is nobody.
+Applied to the state before it, a commit gives the state after it, bit for bit: corrections are applied as recorded, never
+computed again. Classes are numbered in the order of their first example, and a number never changes; −1 means no class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEY = "commit"
 
 
 class SparseRows(NamedTuple):
-    """Rows of named features: CSR, in the order in which the values came."""
+    """Rows in CSR form; the values of a row are in the order of the request."""
 
     data: Floats
     indices: Ints
@@ -27,12 +27,12 @@ class SparseRows(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.indptr) - 1
 
     @property
     def parts(self) -> tuple[Array, Array, Array]:
-        """The rows as the kernels read them."""
+        """The arrays as the kernels read them."""
         return frozen(self.data), frozen(self.indices), frozen(self.indptr)
 
     def take(self, which: Ints) -> SparseRows:
@@ -48,7 +48,7 @@ EMPTY = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
 def stacked(blocks: list[SparseRows]) -> SparseRows:
-    """Return the rows of several blocks as one."""
+    """Return several blocks of rows as one."""
     if len(blocks) == 1:
         return blocks[0]
     ends = np.cumsum([0, *(len(block.data) for block in blocks)])
@@ -62,7 +62,7 @@ def stacked(blocks: list[SparseRows]) -> SparseRows:
 
 @dataclass
 class Commit:
-    """One transaction. `rows` are those of the mistakes; `steps`, `tally` and `radius` are the run's after it."""
+    """One transaction. `rows` are the rows of the mistakes; `steps`, `tally` and `radius` are those of the run after it."""
 
     n: int
     steps: int
@@ -75,58 +75,58 @@ class Commit:
     shrink: Floats
     rows: SparseRows
     wrong: Ints
-    """The places of the examples that were judged wrong, among the n."""
+    """The positions of the wrongly predicted examples among the n."""
     wrong_class: Ints
     met: Ints
-    """How many examples of each class there were."""
+    """The number of examples of each class."""
     names: list[str] = field(default_factory=list)
-    """The features first met, which have the next columns."""
+    """The new features, which get the next columns."""
     arrivals: list[tuple[int, Any]] = field(default_factory=list)
-    """The classes first met, each with the number of mistakes of this commit made before it."""
+    """The new classes, each with the number of mistakes of this commit that were made before it."""
     sources: list[Any] | None = None
-    """What the mistakes' rows were made from, where a featurizer made them."""
+    """The texts or table rows of the mistakes, if a featurizer made the rows."""
     undoes: int | None = None
-    """The number of the mistake that is taken back."""
+    """The number of the mistake that this commit undoes."""
     rebuilt: bool = False
-    """Whether the state after it has to be read from its snapshot."""
+    """Whether the state after it must be read from its own snapshot."""
     kept: SparseRows | None = None
     kept_class: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """All examples, where they are kept."""
+    """All examples and their classes, if the server keeps them."""
 
     @property
     def mistakes(self) -> int:
-        """How many mistakes it adds to the ledger."""
+        """The number of mistakes that it adds to the ledger."""
         return 0 if self.undoes is not None else len(self.step)
 
     def pack(self) -> bytes:
-        """Return all of it as bytes."""
-        told = {name: getattr(self, name) for name in _TOLD} | {"kept": self.kept is not None}
+        """Return the commit as bytes."""
+        facts = {name: getattr(self, name) for name in _FACTS} | {"kept": self.kept is not None}
         arrays: dict[str, Array] = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
         for name, block in (("rows", self.rows), ("kept", self.kept)):
             if block is not None:
                 arrays |= {f"{name}.{part}": _narrow(array) for part, array in zip(_PARTS, block, strict=True)}
-        arrays[_KEY] = np.frombuffer(orjson.dumps(told), np.uint8)
+        arrays[_KEY] = np.frombuffer(orjson.dumps(facts), np.uint8)
         return bytes(save(arrays))
 
     @classmethod
     def unpack(cls, body: bytes) -> Commit:
-        """Return the commit that `pack` made bytes of."""
+        """Return the commit that `pack` wrote."""
         arrays = load(body)
-        told = orjson.loads(arrays[_KEY].tobytes())
-        found: dict[str, Any] = {name: _wide(arrays[name]) for name in _ARRAYS}
-        for name in ("rows", "kept") if told.pop("kept") else ("rows",):
-            found[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
-        told["arrivals"] = [(place, label) for place, label in told["arrivals"]]
-        return cls(**told, **found)
+        facts = orjson.loads(arrays[_KEY].tobytes())
+        fields: dict[str, Any] = {name: _wide(arrays[name]) for name in _ARRAYS}
+        for name in ("rows", "kept") if facts.pop("kept") else ("rows",):
+            fields[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
+        facts["arrivals"] = [(n_before, label) for n_before, label in facts["arrivals"]]
+        return cls(**facts, **fields)
 
 
-_TOLD = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt")
+_FACTS = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt")
 _ARRAYS = ("step", "up", "down", "correction", "shrink", "wrong", "wrong_class", "met", "kept_class")
 _PARTS = ("data", "indices", "indptr")
 
 
 def _narrow(array: Array) -> Array:
-    """Return whole numbers in four bytes where they fit: most of a store is columns."""
+    """Return integers as 32-bit if they fit: most of a store is column numbers."""
     if array.dtype == np.int64 and (not array.size or int(array.max()) < 2**31):
         return array.astype(np.int32)
     return np.ascontiguousarray(array)
@@ -137,17 +137,17 @@ def _wide(array: Array) -> Array:
 
 
 def merged(commits: list[Commit]) -> Commit:
-    """Return one commit that does what several did one after the other."""
+    """Return one commit with the effect of several consecutive ones."""
     mistakes = np.cumsum([0, *(len(commit.step) for commit in commits)])
     examples = np.cumsum([0, *(commit.n for commit in commits)])
     classes = max(len(commit.met) for commit in commits)
     last = commits[-1]
 
-    sourced = any(commit.sources is not None for commit in commits)
+    has_sources = any(commit.sources is not None for commit in commits)
     sources = [source for commit in commits for source in commit.sources or [None] * len(commit.step)]
-    kept = all(commit.kept is not None for commit in commits)
-    whole = ("step", "up", "down", "correction", "shrink", "wrong_class", "kept_class")
-    joined: dict[str, Any] = {name: np.concatenate([getattr(commit, name) for commit in commits]) for name in whole}
+    all_kept = all(commit.kept is not None for commit in commits)
+    concatenated = ("step", "up", "down", "correction", "shrink", "wrong_class", "kept_class")
+    joined: dict[str, Any] = {name: np.concatenate([getattr(commit, name) for commit in commits]) for name in concatenated}
     return Commit(
         n=int(examples[-1]),
         steps=last.steps,
@@ -161,6 +161,6 @@ def merged(commits: list[Commit]) -> Commit:
         arrivals=[
             (int(at) + m, label) for commit, at in zip(commits, mistakes, strict=False) for m, label in commit.arrivals
         ],
-        sources=sources if sourced else None,
-        kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if kept else None,
+        sources=sources if has_sources else None,
+        kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if all_kept else None,
     )

@@ -1,8 +1,8 @@
-"""Two copies of the model: predictions read the one that is shown while the other one learns.
+"""Two copies of the model: predictions read one of them while the other learns.
 
-Once a commit is on the disk the copy that learned it is put in front, and the other follows by applying the commit: the
-rows of the mistakes, not all weights. Readers never wait; the writer waits for those who still read the copy it
-is about to change.
+Once a commit is on the disk, the copies are swapped: readers see the copy that learned, and the other one catches up by
+applying the commit (the rows of the mistakes, not all weights). Readers never wait; the writer waits until nobody reads the
+copy that it is about to change.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from separatrix.web.server.live_model import LiveModel
 
 
 class DoubleBuffer:
-    """The machine that readers see, and the one that learns."""
+    """The copy that readers see, and the copy that learns."""
 
-    def __init__(self, machine: LiveModel, names: list[str] | None, number: int) -> None:
-        self._shown, self.learning = machine, deepcopy(machine)
-        self._readers = {id(self._shown): 0, id(self.learning): 0}
-        self._left = Condition()
+    def __init__(self, live_model: LiveModel, names: list[str] | None, number: int) -> None:
+        self._visible, self.learning = live_model, deepcopy(live_model)
+        self._readers = {id(self._visible): 0, id(self.learning): 0}
+        self._readers_changed = Condition()
         self.number = number
-        """The last commit that readers see."""
+        """The number of the last commit that readers see."""
         self.index = None if names is None else FeatureIndex(names)
 
     @contextmanager
     def reading(self) -> Iterator[tuple[LiveModel, int]]:
-        """Give the machine as of a commit, and the commit's number; nobody changes it meanwhile."""
-        with self._left:
-            machine, number = self._shown, self.number
-            self._readers[id(machine)] += 1
+        """Yield the visible copy and the number of its last commit; it does not change in the meantime."""
+        with self._readers_changed:
+            live_model, number = self._visible, self.number
+            self._readers[id(live_model)] += 1
         try:
-            yield machine, number
+            yield live_model, number
         finally:
-            with self._left:
-                self._readers[id(machine)] -= 1
-                self._left.notify_all()
+            with self._readers_changed:
+                self._readers[id(live_model)] -= 1
+                self._readers_changed.notify_all()
 
-    def names(self, machine: LiveModel) -> list[str] | None:
-        """Return the names of the columns of a machine."""
-        return None if self.index is None else self.index.listed[: machine.n_names]
+    def names(self, live_model: LiveModel) -> list[str] | None:
+        """Return the feature names of a copy; None if a featurizer makes its columns."""
+        return None if self.index is None else self.index.listed[: live_model.n_names]
 
     def publish(self, number: int) -> None:
-        """Show what was learned."""
-        with self._left:
-            self._shown, self.learning = self.learning, self._shown
+        """Swap the copies: readers now see what was learned up to commit `number`."""
+        with self._readers_changed:
+            self._visible, self.learning = self.learning, self._visible
             self.number = number
 
     def follow(self, commit: Commit) -> None:
-        """Bring the copy that is no longer shown up to date, as soon as its readers have left."""
-        with self._left:
-            self._left.wait_for(lambda: not self._readers[id(self.learning)])
+        """Apply a commit to the copy that readers no longer see, once its last readers have finished."""
+        with self._readers_changed:
+            self._readers_changed.wait_for(lambda: not self._readers[id(self.learning)])
         self.learning.apply(commit)
 
-    def restart(self, machine: LiveModel | None = None) -> None:
-        """Forget what was learned and not published; go on from another machine, or from the one shown."""
-        with self._left:
-            self._left.wait_for(lambda: not self._readers[id(self.learning)])
+    def restart(self, live_model: LiveModel | None = None) -> None:
+        """Discard what was learned and not published; resume from another model, or from the visible copy."""
+        with self._readers_changed:
+            self._readers_changed.wait_for(lambda: not self._readers[id(self.learning)])
             del self._readers[id(self.learning)]
-            self.learning = deepcopy(machine or self._shown)
+            self.learning = deepcopy(live_model or self._visible)
             self._readers[id(self.learning)] = 0
         if self.index is not None:
-            self.index.cut(self.learning.n_names)
+            self.index.truncate(self.learning.n_names)

@@ -1,4 +1,4 @@
-"""What the server counts of itself, as Prometheus reads it; and the log of requests, where it is asked for."""
+"""Request counters in the Prometheus text format, and the request log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)
 
 
 class RequestMetrics:
-    """Counts requests by path and status, and how long they took."""
+    """Counts requests by path and status, with a histogram of their durations."""
 
     def __init__(self, paths: set[str], requests_logged: bool) -> None:
         self.paths, self.requests_logged = paths, requests_logged
@@ -25,48 +25,58 @@ class RequestMetrics:
         self.buckets: Counter[tuple[str, float]] = Counter()
         self.predicted = 0
 
-    def note(self, method: str, path: str, status: int, seconds: float) -> None:
+    def record(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        known = path if path in self.paths else "other"
-        self.statuses[known, status] += 1
-        self.seconds[known] += seconds  # type: ignore[assignment]
-        self.buckets[known, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
+        label = path if path in self.paths else "other"
+        self.statuses[label, status] += 1
+        self.seconds[label] += seconds  # type: ignore[assignment]
+        self.buckets[label, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
         if self.requests_logged:
-            log.info("%s %s %d %.1f ms", method, known, status, 1000 * seconds)
+            log.info("%s %s %d %.1f ms", method, label, status, 1000 * seconds)
 
     def text(self, writer: Writer) -> str:
-        """Return all numbers, in the format of Prometheus."""
-        with writer.buffer.reading() as (machine, number):
-            told, features, classes = machine.progressive, machine.n_names, len(machine.classes)
-            totals = told.examples, told.errors, told.mistakes
-            drifting = told.drift()["drifting"]
+        """Return all metrics in the Prometheus text format."""
+        with writer.buffer.reading() as (live_model, number):
+            counts, features, classes = live_model.progressive, live_model.n_names, len(live_model.classes)
+            totals = counts.examples, counts.errors, counts.mistakes
+            drifting = counts.drift()["drifting"]
         lines = [
-            *_metric("separatrix_examples_total", "counter", "Examples learned.", totals[0]),
-            *_metric("separatrix_errors_total", "counter", "Examples judged wrong before they were learned.", totals[1]),
-            *_metric("separatrix_mistakes_total", "counter", "Corrections of the weights.", totals[2]),
+            *_metric("separatrix_examples_total", "counter", "Examples learned from.", totals[0]),
+            *_metric(
+                "separatrix_errors_total", "counter", "Examples predicted wrongly before they were learned from.", totals[1]
+            ),
+            *_metric("separatrix_mistakes_total", "counter", "Updates of the weights.", totals[2]),
             *_metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
-            *_metric("separatrix_features", "gauge", "Features with a column.", features),
-            *_metric("separatrix_classes", "gauge", "Classes met.", classes),
+            *_metric("separatrix_features", "gauge", "Features seen so far.", features),
+            *_metric("separatrix_classes", "gauge", "Classes seen so far.", classes),
             *_metric("separatrix_commits_total", "counter", "Commits of the store.", number),
             *_metric(
                 "separatrix_commit_seconds_total",
                 "counter",
-                "Seconds spent on commits since the start.",
+                "Seconds spent on commits since start-up.",
                 writer.commit_seconds,
             ),
-            *_metric("separatrix_keyed_again_total", "counter", "Requests answered from their key.", writer.keyed_again),
-            *_metric("separatrix_predictions_total", "counter", "Examples predicted since the start.", self.predicted),
-            *_metric("separatrix_waiting", "gauge", "Requests that wait to be learned from.", writer.waiting),
+            *_metric(
+                "separatrix_keyed_again_total",
+                "counter",
+                "Retried requests, answered from their idempotency key.",
+                writer.keyed_again,
+            ),
+            *_metric("separatrix_predictions_total", "counter", "Examples predicted since start-up.", self.predicted),
+            *_metric("separatrix_waiting", "gauge", "Requests waiting to be learned from.", writer.waiting),
             *_metric("separatrix_ready", "gauge", "Whether the last write succeeded.", int(not writer.trouble)),
             *_metric(
-                "separatrix_snapshot_timestamp_seconds", "gauge", "When the last snapshot was written.", writer.snapshot_time
+                "separatrix_snapshot_timestamp_seconds", "gauge", "Unix time of the last snapshot.", writer.snapshot_time
             ),
-            "# HELP separatrix_requests_total Requests by path and status.",
+            "# HELP separatrix_requests_total HTTP requests by path and status.",
             "# TYPE separatrix_requests_total counter",
         ]
         for (path, status), n in sorted(self.statuses.items()):
             lines.append(f'separatrix_requests_total{{path="{path}",status="{status}"}} {n}')
-        lines += ["# HELP separatrix_request_seconds How long requests took.", "# TYPE separatrix_request_seconds histogram"]
+        lines += [
+            "# HELP separatrix_request_seconds Duration of HTTP requests.",
+            "# TYPE separatrix_request_seconds histogram",
+        ]
         for path in sorted(self.seconds):
             below = 0
             for bound in (*BOUNDS, float("inf")):
@@ -78,30 +88,30 @@ class RequestMetrics:
         return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, kind: str, what: str, value: Any) -> list[str]:
-    return [f"# HELP {name} {what}", f"# TYPE {name} {kind}", f"{name} {value}"]
+def _metric(name: str, kind: str, description: str, value: Any) -> list[str]:
+    return [f"# HELP {name} {description}", f"# TYPE {name} {kind}", f"{name} {value}"]
 
 
 class MetricsMiddleware:
-    """Notes every request of an application."""
+    """Records every request of an application."""
 
-    def __init__(self, app: ASGIApp, meter: RequestMetrics) -> None:
-        self.app, self.meter = app, meter
+    def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
+        self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, status = time.perf_counter(), 500
+        started, status = time.perf_counter(), 500
 
-        async def noting(message: Message) -> None:
+        async def observe(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            await self.app(scope, receive, noting)
+            await self.app(scope, receive, observe)
         finally:
-            self.meter.note(scope["method"], scope["path"], status, time.perf_counter() - begun)
+            self.metrics.record(scope["method"], scope["path"], status, time.perf_counter() - started)

@@ -1,4 +1,4 @@
-"""What the server promises: its OpenAPI document, written by hand because requests are read by hand, for speed."""
+"""The OpenAPI document of the server, written by hand because requests are parsed by hand, for speed."""
 
 from __future__ import annotations
 
@@ -119,17 +119,17 @@ _SCHEMAS: dict[str, Any] = {
 }
 
 _REASONS = {
-    400: "not JSON, or no valid request",
-    401: "a token is needed",
-    403: "the token may read, not learn; or a page of another site asked",
-    404: "there is no such thing",
-    408: "the body came too slowly",
-    409: "not in this state",
-    413: "more than is taken",
+    400: "invalid JSON, or an invalid request",
+    401: "a token is required",
+    403: "the token permits reading only, or the request is cross-origin",
+    404: "not found",
+    408: "the body did not arrive in time",
+    409: "not possible in the current state",
+    413: "the request exceeds a limit",
     421: "the server does not answer to this host",
-    422: "JSON, but not what is asked for",
-    429: "too much waits: try again after Retry-After seconds",
-    503: "nothing can be written at the moment: try again after Retry-After seconds",
+    422: "valid JSON, but not a valid request",
+    429: "the server is busy: retry after Retry-After seconds",
+    503: "the store cannot be written: retry after Retry-After seconds",
 }
 
 
@@ -140,29 +140,29 @@ def _json(schema: str, description: str) -> dict[str, Any]:
     }
 
 
-def _refusals(*statuses: int) -> dict[str, Any]:
+def _errors(*statuses: int) -> dict[str, Any]:
     return {str(status): _json("Error", _REASONS[status]) for status in sorted({401, 403, 421, *statuses})}
 
 
 def document(field: str) -> dict[str, Any]:
-    """Return the OpenAPI document of a server whose examples have `field`: features, text or row."""
+    """Return the OpenAPI document of a server whose examples are in `field`: features, text or row."""
     example = {field: _FIELDS[field]}
     schemas = _SCHEMAS | {"Example": _object(example), "LabelledExample": _object(example | {"label": _LABEL})}
 
     def body(schema: str, lines: bool) -> dict[str, Any]:
         content: dict[str, Any] = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
         if lines:
-            content["application/x-ndjson"] = {"schema": {"type": "string", "description": "a JSON object a line"}}
+            content["application/x-ndjson"] = {"schema": {"type": "string", "description": "one JSON object per line"}}
         return {"required": True, "content": content}
 
-    reading = _refusals(400, 408, 413, 422, 429)
-    predicted = _json("Prediction", "the prediction; of lines, one each")
+    reading = _errors(400, 408, 413, 422, 429)
+    predicted = _json("Prediction", "the prediction, or one per line")
     predicted["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     key = {
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[A-Za-z0-9._:-]+$"},
-        "description": "a request sent again under its key counts once and gets the same answer, for a day",
+        "description": "a retry with the same key within a day is not learned from again and gets the same reply",
     }
     paging = [
         {"name": "before", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 2**62}},
@@ -173,12 +173,12 @@ def document(field: str) -> dict[str, Any]:
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
     text = {
-        "description": "the numbers, as Prometheus reads them",
+        "description": "metrics in the Prometheus text format",
         "content": {"text/plain": {"schema": {"type": "string"}}},
     }
 
-    def op(name: str, what: str, good: dict[str, Any], bad: dict[str, Any], **more: Any) -> dict[str, Any]:
-        return {"operationId": name, "summary": what, "responses": {"200": good, **bad}, **more}
+    def operation(name: str, summary: str, reply: dict[str, Any], errors: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return {"operationId": name, "summary": summary, "responses": {"200": reply, **errors}, **more}
 
     undo = {
         "required": True,
@@ -191,9 +191,9 @@ def document(field: str) -> dict[str, Any]:
     anyone: list[Any] = []
     paths: dict[str, Any] = {
         "/predict": {
-            "post": op(
+            "post": operation(
                 "predict",
-                "Predict one example, or one a line.",
+                "Predict one example, or one per line.",
                 predicted,
                 reading,
                 requestBody=body("Example", True),
@@ -201,57 +201,65 @@ def document(field: str) -> dict[str, Any]:
             )
         },
         "/learn": {
-            "post": op(
-                *("learn", "Learn from one labelled example, or one a line; answered once it is on the disk."),
-                *(_json("Learned", "learned from, and on the disk"), _refusals(400, 408, 413, 422, 429, 503)),
+            "post": operation(
+                *("learn", "Learn from one labelled example, or one per line; replies once it is on the disk."),
+                *(_json("Learned", "learned from and stored on the disk"), _errors(400, 408, 413, 422, 429, 503)),
                 requestBody=body("LabelledExample", True),
                 parameters=[key],
                 security=writes,
             )
         },
         "/explain": {
-            "post": op(
+            "post": operation(
                 "explain",
-                "The terms that a score is the sum of.",
-                _json("Explanation", "why"),
+                "Explain a prediction: the terms whose sum is the score.",
+                _json("Explanation", "the explanation"),
                 reading,
                 requestBody=body("Example", False),
                 security=reads,
             )
         },
         "/undo": {
-            "post": op(
+            "post": operation(
                 "undo",
-                "Take a mistake back.",
-                _json("Undone", "taken back"),
-                _refusals(400, 404, 408, 409, 413, 422, 429, 503),
+                "Undo a mistake.",
+                _json("Undone", "the mistake was undone"),
+                _errors(400, 404, 408, 409, 413, 422, 429, 503),
                 requestBody=undo,
                 security=writes,
             )
         },
         "/ledger": {
-            "get": op(
+            "get": operation(
                 "ledger",
-                "The mistakes, the newest first.",
+                "List the mistakes, newest first.",
                 _json("Ledger", "a page of mistakes"),
-                _refusals(422),
+                _errors(422),
                 parameters=paging,
                 security=reads,
             )
         },
         "/stats": {
-            "get": op(
+            "get": operation(
                 "stats",
-                "What was learned, and the progressive error.",
-                _json("Stats", "the numbers"),
-                _refusals(),
+                "Statistics: what was learned, and the progressive validation error.",
+                _json("Stats", "the statistics"),
+                _errors(),
                 security=reads,
             )
         },
-        "/model": {"get": op("model", "The model as a file.", binary, _refusals(409, 429), security=reads)},
-        "/metrics": {"get": op("metrics", "The numbers for Prometheus.", text, _refusals(), security=reads)},
-        "/healthz": {"get": op("healthz", "Is the process alive?", _json("Health", "yes"), _refusals(), security=anyone)},
-        "/readyz": {"get": op("readyz", "Can it learn?", _json("Health", "yes"), _refusals(503), security=anyone)},
+        "/model": {"get": operation("model", "Download the model as a file.", binary, _errors(409, 429), security=reads)},
+        "/metrics": {"get": operation("metrics", "Metrics for Prometheus.", text, _errors(), security=reads)},
+        "/healthz": {
+            "get": operation(
+                "healthz", "Whether the process is alive.", _json("Health", "alive"), _errors(), security=anyone
+            )
+        },
+        "/readyz": {
+            "get": operation(
+                "readyz", "Whether the server can learn.", _json("Health", "ready"), _errors(503), security=anyone
+            )
+        },
     }
     bearer = {"type": "http", "scheme": "bearer"}
     return {

@@ -1,4 +1,4 @@
-"""The progressive error: each example is judged before it is learned from (L4 2). By window, by class; does it rise?"""
+"""Progressive validation (L4 2): each example is predicted before it is learned from. Errors by window and class; drift."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from separatrix.engine.rows import Array, Ints
 WIDTH = 100
 MOST_WINDOWS = 200
 RECENT, EARLIER = 10, 30
-"""Drift compares the last ten windows of 100 examples with up to thirty before them."""
+"""Drift compares the last ten windows of 100 examples with up to thirty windows before them."""
 ALARM = 3.0
+"""Drift is reported when the error has risen by more than so many standard deviations."""
 
 
 class Windows:
-    """Errors among so many examples in a row. Beyond `most` windows two become one, or the oldest are forgotten."""
+    """Errors in consecutive windows of equally many examples.
+
+    Beyond `most` windows, neighbours are merged in pairs (`folding`), or the oldest windows are dropped.
+    """
 
     def __init__(self, most: int, folding: bool) -> None:
         self.most, self.folding = most, folding
@@ -25,7 +29,7 @@ class Windows:
         self.errors: list[int] = []
 
     def advance(self, before: int, n: int, wrong: Ints) -> None:
-        """Count n examples after `before` others; those at the places `wrong` among them were errors."""
+        """Count n examples that follow `before` others; `wrong` are the positions of the errors among them."""
         windows = -(-(before + n) // self.width) - self.first
         self.errors.extend([0] * (windows - len(self.errors)))
         if wrong.size:
@@ -41,26 +45,28 @@ class Windows:
                 self.first += spare
 
     def state(self) -> list[Any]:
-        """Return all of it as JSON values."""
+        """Return the state as JSON values."""
         return [self.width, self.first, list(self.errors)]
 
     def restore(self, state: list[Any]) -> None:
-        """Take over what `state` told."""
+        """Restore what `state` returned."""
         self.width, self.first, self.errors = int(state[0]), int(state[1]), [int(e) for e in state[2]]
 
 
 class ProgressiveValidation:
-    """How many examples were learned, and how many of them had been judged wrong just before."""
+    """Counts of the examples learned from, and of those that had been predicted wrongly just before."""
 
     def __init__(self) -> None:
         self.examples = self.errors = self.mistakes = self.undone = 0
         self.met: list[int] = []
+        """The number of examples of each class, by class number."""
         self.missed: list[int] = []
+        """The number of errors of each class."""
         self.windows = Windows(MOST_WINDOWS, folding=True)
         self.recent = Windows(RECENT + EARLIER + 1, folding=False)
 
     def advance(self, n: int, mistakes: int, wrong: Ints, wrong_class: Array, met: Array) -> None:
-        """Count n examples: `met[k]` of class k; those at the places `wrong`, of the classes `wrong_class`, were errors."""
+        """Count n examples, `met[k]` of class k; the errors are at positions `wrong` and of classes `wrong_class`."""
         for windows in (self.windows, self.recent):
             windows.advance(self.examples, n, wrong)
         self.examples += n
@@ -73,9 +79,9 @@ class ProgressiveValidation:
                 counts[k] += int(more[k])
 
     def drift(self) -> dict[str, Any]:
-        """Return whether the error has risen: the share of errors lately and before, and how many deviations lie between."""
-        full = len(self.recent.errors) - (self.examples % WIDTH != 0)
-        errors = self.recent.errors[:full]
+        """Return whether the error has risen: a two-proportion z-test of the recent windows against those before them."""
+        n_full = len(self.recent.errors) - (self.examples % WIDTH != 0)
+        errors = self.recent.errors[:n_full]
         lately, before = errors[-RECENT:], errors[:-RECENT][-EARLIER:]
         if len(lately) < RECENT or len(before) < RECENT:
             return {"drifting": False, "deviations": None, "recent": None, "before": None, "examples": 0}
@@ -86,8 +92,8 @@ class ProgressiveValidation:
         z = (p - q) / spread if spread else 0.0
         return {"drifting": z > ALARM, "deviations": round(z, 3), "recent": p, "before": q, "examples": n}
 
-    def told(self, classes: list[Any]) -> dict[str, Any]:
-        """Return it all as JSON values; `classes` in the order in which they came."""
+    def summary(self, classes: list[Any]) -> dict[str, Any]:
+        """Return everything as JSON values; `classes` are the labels by class number."""
         width = self.windows.width
         windows = []
         for k, errors in enumerate(self.windows.errors):
@@ -109,7 +115,7 @@ class ProgressiveValidation:
         }
 
     def state(self) -> dict[str, Any]:
-        """Return what a snapshot keeps."""
+        """Return the state for a snapshot."""
         counts = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
         return counts | {
             "met": list(self.met),
@@ -120,11 +126,11 @@ class ProgressiveValidation:
 
     @classmethod
     def resumed(cls, state: dict[str, Any]) -> ProgressiveValidation:
-        """Return what a snapshot kept."""
-        made = cls()
+        """Return the counts of a snapshot."""
+        counts = cls()
         for name in ("examples", "errors", "mistakes", "undone"):
-            setattr(made, name, int(state[name]))
-        made.met, made.missed = list(state["met"]), list(state["missed"])
-        made.windows.restore(state["windows"])
-        made.recent.restore(state["recent"])
-        return made
+            setattr(counts, name, int(state[name]))
+        counts.met, counts.missed = list(state["met"]), list(state["missed"])
+        counts.windows.restore(state["windows"])
+        counts.recent.restore(state["recent"])
+        return counts

@@ -1,4 +1,4 @@
-"""What is read from the model and its ledger: predictions, explanations, pages of mistakes."""
+"""Requests that only read: predictions, explanations, and pages of the ledger of mistakes."""
 
 from __future__ import annotations
 
@@ -21,90 +21,90 @@ from separatrix.web.server.request_reader import RequestExamples
 from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10
-"""Of how many classes a prediction tells the score, the highest first."""
+"""A prediction lists the scores of at most so many classes, the highest first."""
 _NO_CAUSES = "the mistakes are in the ledger"
 
 
-def _rows(buffer: DoubleBuffer, machine: LiveModel, examples: RequestExamples) -> Any:
-    return examples.known({} if buffer.index is None else buffer.index.column, machine.width)
+def _rows(buffer: DoubleBuffer, live_model: LiveModel, examples: RequestExamples) -> Any:
+    return examples.known_rows({} if buffer.index is None else buffer.index.column, live_model.width)
 
 
 def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[str, Any]]:
-    """Return the label and the scores of each example; null before anything was learned."""
-    with buffer.reading() as (machine, number):
-        if machine.run is None:
+    """Return the label and the scores of each example; the label is None before anything was learned."""
+    with buffer.reading() as (live_model, number):
+        if live_model.run is None:
             return [{"prediction": None, "scores": [], "commit": number}] * examples.n
-        scores = machine.scores(_rows(buffer, machine, examples))
-        decided, labels = machine.decide(scores), machine.run.classes.tolist()
+        scores = live_model.scores(_rows(buffer, live_model, examples))
+        decisions, labels = live_model.decide(scores), live_model.run.classes.tolist()
     if len(labels) == 2:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
-    told = []
-    for label, row in zip(decided, scores[:, : len(labels)].tolist(), strict=True):
+    replies = []
+    for label, row in zip(decisions, scores[:, : len(labels)].tolist(), strict=True):
         ranked = sorted(zip(row, labels, strict=True), key=lambda pair: -pair[0])[:MOST_SCORES]
-        shown = [{"class": name, "score": score} for score, name in ranked]
-        told.append({"prediction": label, "scores": shown, "commit": number})
-    return told
+        listed = [{"class": name, "score": score} for score, name in ranked]
+        replies.append({"prediction": label, "scores": listed, "commit": number})
+    return replies
 
 
 def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples) -> bytes:
-    """Return the prediction of each example, a JSON object a line."""
-    return b"".join(orjson.dumps(told, option=orjson.OPT_APPEND_NEWLINE) for told in predictions(buffer, examples))
+    """Return the prediction of each example, one JSON object per line."""
+    replies = predictions(buffer, examples)
+    return b"".join(orjson.dumps(reply, option=orjson.OPT_APPEND_NEWLINE) for reply in replies)
 
 
 def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, Any]:
-    """Return why one example gets its score: the terms that it is the sum of."""
-    with buffer.reading() as (machine, number):
-        if machine.run is None or len(machine.classes) < 2:
-            label = machine.classes[0] if machine.classes else None
+    """Return the terms whose sum is the score of an example."""
+    with buffer.reading() as (live_model, number):
+        if live_model.run is None or len(live_model.classes) < 2:
+            label = live_model.classes[0] if live_model.classes else None
             return Explanation(label, 0.0, {}, [], 0.0, no_causes=_NO_CAUSES).to_dict() | {"commit": number}
-        row = _rows(buffer, machine, examples)
-        scores = machine.scores(row)[0]
-        W, b = machine.weights_of(row.indices)
-        (label,) = machine.decide(scores[None])
-        labels = machine.run.classes.tolist()
-        bias = machine.run.bias
+        row = _rows(buffer, live_model, examples)
+        scores = live_model.scores(row)[0]
+        W, b = live_model.weights_of(row.indices)
+        (label,) = live_model.decide(scores[None])
+        labels = live_model.run.classes.tolist()
+        bias = live_model.run.bias
     winner = labels.index(label)
     if len(scores) == 1:
-        w, offset, score, shown = W[:, 0], float(b[0]), float(scores[0]), {labels[1]: float(scores[0])}
+        w, offset, score, by_class = W[:, 0], float(b[0]), float(scores[0]), {labels[1]: float(scores[0])}
     else:
         second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
         w, offset = W[:, winner] - W[:, second], float(b[winner] - b[second])
-        score, shown = float(scores[winner] - scores[second]), {labels[k]: float(scores[k]) for k in (winner, second)}
-    name = _naming(machine, buffer.index, examples)
+        score, by_class = float(scores[winner] - scores[second]), {labels[k]: float(scores[k]) for k in (winner, second)}
+    name_of = _column_namer(live_model, buffer.index, examples)
     products = (w * row.data).tolist()
     values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), products, strict=True)
-    terms = [Term(name(j), value, weight, product) for j, value, weight, product in values if value]
+    terms = [Term(name_of(j), value, weight, product) for j, value, weight, product in values if value]
     if bias:
         terms.append(Term(BIAS, 1.0, offset, offset))
     terms.sort(key=lambda term: -abs(term.product))
     total = math.fsum(term.product for term in terms)
     by = None
-    if isinstance(machine.features, TableFeaturizer) and examples.sources is not None:
-        by = by_columns(machine.features, examples.sources[0].get, row.indices, products, offset if bias else None)
-    told = Explanation(label, score, shown, terms, total, no_causes=_NO_CAUSES, columns=by)
-    return told.to_dict() | {"commit": number}
+    if isinstance(live_model.features, TableFeaturizer) and examples.sources is not None:
+        by = by_columns(live_model.features, examples.sources[0].get, row.indices, products, offset if bias else None)
+    result = Explanation(label, score, by_class, terms, total, no_causes=_NO_CAUSES, columns=by)
+    return result.to_dict() | {"commit": number}
 
 
-def _naming(machine: LiveModel, index: FeatureIndex | None, examples: RequestExamples) -> Callable[[int], str]:
-    """Return the function that names a column; a hashed one is named by the words of the text in question."""
+def _column_namer(live_model: LiveModel, index: FeatureIndex | None, examples: RequestExamples) -> Callable[[int], str]:
+    """Return a function that names a column; a hashed column is named by the words of the text in question."""
     if index is not None:
         return index.listed.__getitem__
-    features = machine.features
+    features = live_model.features
     if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
         features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
     return lambda j: " | ".join(features.names_of(j)) or f"column {j}"
 
 
-def page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: int) -> dict[str, Any]:
-    """Return mistakes, the newest first, from those below number `before` on."""
+def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: int) -> dict[str, Any]:
+    """Return a page of mistakes with numbers below `before`, newest first."""
     undone = store.undone()
-    with buffer.reading() as (machine, _):
-        classes, base = [*machine.classes, None], machine.steps - machine.progressive.examples
-        total = machine.progressive.mistakes
-    found = store.mistakes_page(1 << 62 if before is None else before, limit)
-    told = []
-    for number, when, at, commit in found:
-        told.append(
+    with buffer.reading() as (live_model, _):
+        classes, base = [*live_model.classes, None], live_model.steps - live_model.progressive.examples
+        total = live_model.progressive.mistakes
+    mistakes = []
+    for number, when, at, commit in store.mistakes_page(1 << 62 if before is None else before, limit):
+        mistakes.append(
             {
                 "number": number,
                 "time": when,
@@ -113,15 +113,15 @@ def page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: in
                 "lowered": classes[commit.down[at]],
                 "correction": float(commit.correction[at]),
                 "undone": number in undone,
-                **_given(commit, at, buffer.index),
+                **_source(commit, at, buffer.index),
             }
         )
-    following = told[-1]["number"] if told and told[-1]["number"] > 1 else None
-    return {"mistakes": told, "total": total, "next": following}
+    following = mistakes[-1]["number"] if mistakes and mistakes[-1]["number"] > 1 else None
+    return {"mistakes": mistakes, "total": total, "next": following}
 
 
-def _given(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
-    """Return what a mistake was made on, as the request gave it."""
+def _source(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
+    """Return the example of a mistake in the form of the request."""
     if commit.sources is not None:
         source = commit.sources[at]
         return {"text" if isinstance(source, str) else "row": source}

@@ -1,7 +1,7 @@
-"""Snapshots beside the store: where the model began, how it was at some moments, and how it is recovered from them.
+"""Snapshots beside the store: the initial model, the model at some commits, and recovery from them.
 
-A snapshot is a model file like any other. The newest one, and the commits after it, give the state; where it cannot be read,
-an older one and more commits give the same.
+A snapshot is an ordinary model file. The newest snapshot and the commits after it give the current state; if it cannot be
+read, an older snapshot and more commits give the same state.
 """
 
 from __future__ import annotations
@@ -26,50 +26,55 @@ _NAME = re.compile(r"snapshot-(\d{12})\.sepx")
 
 
 def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> None:
-    """Write down where the model begins, or check that it is where it began."""
-    told = store.base.get("model")
+    """Record the initial model in a new store; in an old one, check that `model` is the one it started from."""
+    entry = store.base.get("model")
     if model is None:
-        if told is None:
-            fresh(settings)
+        if entry is None:
+            untrained_model(settings)
             store.describe("model", {"format": FORMAT, "id": secrets.token_hex(16), "start": None, "settings": settings})
         return
     start = load(model)
-    if told is not None:
-        if told["start"] != start.sha256:
+    if entry is not None:
+        if entry["start"] != start.sha256:
             raise StoreError(
-                f"{store.folder} did not begin with {model}: leave --model out to go on with what it has learned"
+                f"{store.folder} did not begin with {model}: leave out --model to resume with what the store has learned"
             )
         return
-    usable(start)
+    prepared_to_stream(start)
     with replacing(store.folder / "start.sepx") as name:
         shutil.copyfile(model, name)
     store.describe("model", {"format": FORMAT, "id": secrets.token_hex(16), "start": start.sha256, "settings": settings})
 
 
-def fresh(settings: dict[str, Any]) -> Model:
-    """Return a model that has learned nothing."""
+def untrained_model(settings: dict[str, Any]) -> Model:
+    """Return an untrained model with the settings of the command line."""
     if settings["learner"] not in LEARNERS:
-        raise DataError(f"--learner is {settings['learner']!r}: it must be one of {', '.join(LEARNERS)}")
+        raise DataError(f"--learner: {settings['learner']!r} is not one of {', '.join(LEARNERS)}")
     learner = LEARNERS[settings["learner"]](rule=settings["rule"], C=settings["C"])
     learner.check_parameters()
     features = None
     if settings["text"]:
         features = TextFeaturizer(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
     elif RULES[settings["rule"]].spread == "full":
-        raise DataError(f'--rule "{settings["rule"]}" keeps a matrix, and the features are not known yet: use arow')
+        raise DataError(
+            f"--rule {settings['rule']} needs a matrix over all features, which are not known in advance: use --rule arow"
+        )
     return Model(learner, features)
 
 
-def usable(model: Model) -> Model:
-    """Return a trained model as one that goes on with a stream, or raise."""
+def prepared_to_stream(model: Model) -> Model:
+    """Return a trained model with its parameters set for learning one example at a time; raises DataError if it cannot."""
     estimator = model.estimator
     kind = type(estimator).__name__
     if type(estimator) not in (Perceptron, AveragedPerceptron, PassiveAggressive):
-        raise DataError(f"a {kind} cannot go on learning one example at a time: train with --learner averaged or last")
+        raise DataError(f"a {kind} cannot learn one example at a time: train with --learner averaged or last")
     if estimator.class_weight is not None:
-        raise DataError("the model was trained with class weights, and here every example counts once: train without")
+        raise DataError("the model was trained with class weights, which the server does not support: train without them")
     if RULES[estimator.rule].spread == "full":
-        raise DataError(f'the rule "{estimator.rule}" keeps a matrix, and names may come: train with the rule arow')
+        raise DataError(
+            f'the rule "{estimator.rule}" needs a matrix over all features, and new features may appear: '
+            "train with the rule arow"
+        )
     estimator.set_params(calibrate=None)
     if estimator.C == "auto":
         estimator.set_params(C=estimator.run_.rule.C)
@@ -78,8 +83,8 @@ def usable(model: Model) -> Model:
     return model
 
 
-def names_of(model: Model) -> list[str] | None:
-    """Return the names of the features, or None where a featurizer makes them."""
+def feature_names(model: Model) -> list[str] | None:
+    """Return the names of the features, or None if a featurizer makes them."""
     if model.features is not None:
         return None
     estimator = model.estimator
@@ -90,78 +95,78 @@ def names_of(model: Model) -> list[str] | None:
 
 
 def path_of(store: CommitStore, number: int) -> Path:
-    """Return where the snapshot of a commit lies."""
+    """Return the path of the snapshot of a commit."""
     return store.folder / f"snapshot-{number:012d}.sepx"
 
 
 def rebuilt_path(store: CommitStore, number: int) -> Path:
-    """Return where the machine lies that a commit put in place of what there was."""
+    """Return where the model lies that a commit put in place of what there was."""
     return store.folder / f"rebuilt-{number:012d}.sepx"
 
 
-def snapshots(store: CommitStore) -> list[int]:
-    """Return the commits of which there are snapshots, in order."""
-    found = (_NAME.fullmatch(path.name) for path in store.folder.iterdir())
-    return sorted(int(match.group(1)) for match in found if match)
+def snapshot_numbers(store: CommitStore) -> list[int]:
+    """Return the numbers of the commits that have a snapshot, in order."""
+    matches = (_NAME.fullmatch(path.name) for path in store.folder.iterdir())
+    return sorted(int(match.group(1)) for match in matches if match)
 
 
 class ModelSnapshot(NamedTuple):
-    """A copy of a machine, to be written while the machine goes on."""
+    """A copy of the model, which can be written while the model continues to learn."""
 
     model: Model
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, store: CommitStore, number: int, machine: LiveModel, names: list[str] | None) -> ModelSnapshot:
-        """Return the picture of a machine after a commit."""
-        model = machine.model(names)
-        told = {"store": store.base["model"]["id"], "commit": number, **machine.facts()}
-        return cls(model, model.facts | {"server": told})
+    def of(cls, store: CommitStore, number: int, live_model: LiveModel, names: list[str] | None) -> ModelSnapshot:
+        """Return a copy of the model as it is after a commit."""
+        model = live_model.model(names)
+        position = {"store": store.base["model"]["id"], "commit": number, **live_model.facts()}
+        return cls(model, model.facts | {"server": position})
 
     def write(self, path: Path) -> None:
-        """Write it as a model file."""
+        """Write the copy as a model file."""
         save(self.model, path, facts=self.facts, ledger=False)
 
 
-def read(store: CommitStore, path: Path, number: int) -> tuple[LiveModel, list[str] | None]:
-    """Return the machine of a picture taken after a commit, and the names of its features."""
+def read_snapshot(store: CommitStore, path: Path, number: int) -> tuple[LiveModel, list[str] | None]:
+    """Return the model of the snapshot of a commit, and the names of its features."""
     model = load(path)
-    told = model.facts.get("server", {})
-    if told.get("store") != store.base["model"]["id"] or told.get("commit") != number:
+    position = model.facts.get("server", {})
+    if position.get("store") != store.base["model"]["id"] or position.get("commit") != number:
         raise ModelFileError(f"{path} is not a snapshot of this store")
-    named = names_of(model)
-    names = None if named is None else named[: int(told["names"])]
-    return LiveModel.resumed(model, told), names
+    names = feature_names(model)
+    names = None if names is None else names[: int(position["names"])]
+    return LiveModel.resumed(model, position), names
 
 
-def start(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
-    """Return the machine before its first commit."""
-    told = store.base["model"]
-    if told["start"] is None:
-        model = fresh(told["settings"])
+def initial_model(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
+    """Return the model before the first commit, and the names of its features."""
+    entry = store.base["model"]
+    if entry["start"] is None:
+        model = untrained_model(entry["settings"])
     else:
-        model = usable(load(store.folder / "start.sepx"))
-        if model.sha256 != told["start"]:
-            raise StoreError(f"{store.folder / 'start.sepx'} is not the model that learning began with")
-    return LiveModel(model), names_of(model)
+        model = prepared_to_stream(load(store.folder / "start.sepx"))
+        if model.sha256 != entry["start"]:
+            raise StoreError(f"{store.folder / 'start.sepx'} is not the model that the store started from")
+    return LiveModel(model), feature_names(model)
 
 
 def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, list[str] | None, int]:
-    """Return the machine after the last commit, or after commit `until`, the names, and the snapshot that it began from."""
+    """Return the model after the last commit (or after `until`), its feature names, and the number of the snapshot used."""
     end = store.last if until is None else until
-    known = snapshots(store)
+    numbers = snapshot_numbers(store)
     if store.accept_loss:
-        for number in (n for n in known if n > store.last):
+        for number in (n for n in numbers if n > store.last):
             path_of(store, number).unlink()
-        known = snapshots(store)
-    if until is None and known and known[-1] > store.last:
+        numbers = snapshot_numbers(store)
+    if until is None and numbers and numbers[-1] > store.last:
         raise StoreError(
-            f"{store.folder}: there is a snapshot of commit {known[-1]:,}, and the store ends with {store.last:,}: "
-            "its end is missing. Restore it from a copy, or go on without by --accept-loss"
+            f"{store.folder}: there is a snapshot of commit {numbers[-1]:,}, but the store ends with commit {store.last:,}: "
+            "its end is missing. Restore it from a backup, or continue without it with --accept-loss"
         )
-    for number in [*(n for n in reversed(known) if n <= end), 0]:
+    for number in [*(n for n in reversed(numbers) if n <= end), 0]:
         try:
-            machine, names = read(store, path_of(store, number), number) if number else start(store)
+            live_model, names = read_snapshot(store, path_of(store, number), number) if number else initial_model(store)
             break
         except (ModelFileError, FileNotFoundError):
             if not number:
@@ -169,20 +174,20 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
     for stored in store.commits(number, end):
         commit = stored.commit
         if commit.rebuilt:
-            machine, names = read(store, rebuilt_path(store, stored.last), stored.last)
+            live_model, names = read_snapshot(store, rebuilt_path(store, stored.last), stored.last)
         else:
-            machine.apply(commit)
+            live_model.apply(commit)
             if names is not None:
                 names.extend(commit.names)
-    return machine, names, number
+    return live_model, names, number
 
 
-def thin(store: CommitStore) -> None:
-    """Remove snapshots, but for the newest two, and ever fewer the older they are."""
-    kept = snapshots(store)
-    place = 1
-    while place < len(kept) - 2:
-        if kept[place + 1] - kept[place - 1] < (kept[-1] - kept[place]) / 2:
-            path_of(store, kept.pop(place)).unlink(missing_ok=True)
+def remove_old_snapshots(store: CommitStore) -> None:
+    """Remove snapshots: the newest two stay, and the older a snapshot is, the larger the gaps around it may be."""
+    numbers = snapshot_numbers(store)
+    at = 1
+    while at < len(numbers) - 2:
+        if numbers[at + 1] - numbers[at - 1] < (numbers[-1] - numbers[at]) / 2:
+            path_of(store, numbers.pop(at)).unlink(missing_ok=True)
         else:
-            place += 1
+            at += 1

@@ -1,4 +1,4 @@
-"""Taking a mistake back: its correction is subtracted or, where all examples were kept, they are replayed without it."""
+"""Undoing a mistake: its correction is subtracted or, if all examples were kept, the model is trained again without it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from separatrix.web.server.writer import Writer
 
 
-def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
-    """Undo a mistake, in the writer's thread."""
+def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
+    """Undo a mistake; runs in the writer's thread."""
     store, buffer = writer.store, writer.buffer
     undone = store.undone()
     page = store.mistakes_page(number + 1, 1)
@@ -25,14 +25,16 @@ def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
         answer.set_exception(RequestError(404, f"there is no mistake {number}"))
         return
     if number in undone:
-        answer.set_exception(RequestError(409, f"mistake {number} was taken back already"))
+        answer.set_exception(RequestError(409, f"mistake {number} was already undone"))
         return
     learning = buffer.learning
     assert learning.run is not None
-    rebuilt = without(writer, {*undone, number})
+    rebuilt = _retrained_without(writer, {*undone, number})
     if rebuilt is None and learning.run.rule.spread:
-        why = "the rule keeps variances, which cannot be subtracted; with --keep-all from the start it could be replayed"
-        answer.set_exception(RequestError(409, why))
+        reason = (
+            "this update rule keeps variances, which cannot be subtracted: undo needs --keep-all from the first example on"
+        )
+        answer.set_exception(RequestError(409, reason))
         return
     commit = learning.undoing(number, page[0][3], page[0][2])
     if rebuilt is None:
@@ -42,17 +44,17 @@ def take_back(writer: Writer, number: int, answer: Future[bytes]) -> None:
     else:
         rebuilt.progressive.undone = learning.progressive.undone + 1
         commit.rebuilt = True
-        picture = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning))
-        picture.write(snapshots.rebuilt_path(store, store.last + 1))
+        snapshot = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning))
+        snapshot.write(snapshots.rebuilt_path(store, store.last + 1))
         buffer.restart(rebuilt)
         writer.write(commit, [])
         buffer.restart()
     answer.set_result(orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"}))
 
 
-def without(writer: Writer, numbers: set[int]) -> LiveModel | None:
-    """Return the machine that learned from all examples but those of some mistakes; None where not all were kept."""
-    machine, _ = snapshots.start(writer.store)
+def _retrained_without(writer: Writer, numbers: set[int]) -> LiveModel | None:
+    """Return the model that learned from all examples except those of some mistakes; None if not all examples were kept."""
+    live_model, _ = snapshots.initial_model(writer.store)
     classes = writer.buffer.learning.classes
     for stored in writer.store.commits():
         commit = stored.commit
@@ -60,13 +62,13 @@ def without(writer: Writer, numbers: set[int]) -> LiveModel | None:
             continue
         if commit.kept is None:
             return None
-        places = [n - stored.mistakes_before - 1 for n in numbers]
-        steps = commit.step[[at for at in places if 0 <= at < stored.mistakes]]
+        positions = [n - stored.mistakes_before - 1 for n in numbers]
+        steps = commit.step[[at for at in positions if 0 <= at < stored.mistakes]]
         rows = np.setdiff1d(np.arange(commit.n), steps - (commit.steps - commit.n) - 1)
-        if not rows.size and machine.run is None:
-            machine.n_names += len(commit.names)
+        if not rows.size and live_model.run is None:
+            live_model.n_names += len(commit.names)
             continue
         labels = [classes[k] for k in commit.kept_class[rows].tolist()]
-        machine.learn(commit.kept.take(rows), labels, commit.names, None, False)
-    machine.renumber(classes)
-    return machine
+        live_model.learn(commit.kept.take(rows), labels, commit.names, None, False)
+    live_model.renumber(classes)
+    return live_model
