@@ -53,7 +53,7 @@ def test_l4_1_shows_every_number_of_the_proof(page, lab_url):
     assert shown(page, "between") == "k²γ² = 5.538 ≤ ‖w‖² = 10 ≤ k·R² = 48"
     assert shown(page, "bound") == "so k ≤ R²/γ² = 26. Here k = 3."
     assert "Pass 2 is clean: w = (1, −3) separates the examples, after 3 mistakes." in shown(page, "outcome")
-    assert shown(page, "street") == "The widest margin, 0.7845, is held by examples 0, 1."
+    assert shown(page, "street") == "The widest margin, 0.7845, is determined by examples 0, 1."
     page.get_by_text("Theorems about the whole run").click()
     assert "radius–margin bound R²/γ²: mistakes 3 ≤ 26" in shown(page, "theorems")
     page.check("#whole")
@@ -166,7 +166,7 @@ def test_a_traced_page_opens_from_disk(browser, tmp_path):
             assert page.inner_text("h1") == "iris"
             page.keyboard.press("ArrowDown")
             assert shown(page, "verdict") == "mistake 1"
-            assert "4 features, seen along the two main directions of the classes' last weights" in shown(page, "plane-note")
+            assert "4 features, projected onto the two principal directions of the last weights" in shown(page, "plane-note")
             page.keyboard.press("End")
             assert shown(page, "where").startswith("step 300 of 300, 7 mistakes, pass 2")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -15,9 +15,10 @@ from separatrix.cli import app
 from separatrix.data.errors import DataError
 from separatrix.data.lectures import EXAMPLES
 from separatrix.web.lab.document import document
+from separatrix.web.lab.menus import LEARNERS
 from separatrix.web.lab.page import embedded, inlined, page
 from separatrix.web.lab.points import random_set
-from separatrix.web.lab.recipe import LEARNERS, Recipe
+from separatrix.web.lab.recipe import Recipe
 
 RECIPES = [
     *({"data": f"lecture:{name}"} for name in EXAMPLES),
@@ -34,12 +35,12 @@ RECIPES = [
 
 
 def made(recipe):
-    return document(Recipe(**recipe).setup())
+    return document(Recipe(**recipe).experiment())
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: "-".join(str(value)[:20] for value in recipe.values()))
 def test_the_document_is_the_trace(recipe):
-    setup = Recipe(**recipe).setup()
+    setup = Recipe(**recipe).experiment()
     found = document(setup)
     Z = setup.X if setup.phi is None else setup.phi.transform(setup.X)
     with warnings.catch_warnings():
@@ -128,7 +129,7 @@ def test_the_plane_says_what_it_hides():
         plane = made(recipe)["plane"]
         across = np.array(plane["across"])
         assert np.allclose(across @ across.T, np.eye(2))
-        assert plane["note"].startswith("4 features, seen along")
+        assert plane["note"].startswith("4 features, projected onto")
     found = made({"data": "iris", "positive": "setosa", "passes": 9})
     w = np.array(found["w"][-1][:4])
     assert np.allclose(found["plane"]["across"][0], w / np.linalg.norm(w))
@@ -156,12 +157,12 @@ def test_noise_is_the_share_of_wrong_labels():
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        ({"data": "/etc/passwd"}, "there are no data called '/etc/passwd'"),
-        ({"data": "lecture:L9"}, "there are no data called 'lecture:L9'"),
+        ({"data": "/etc/passwd"}, "there is no data set called '/etc/passwd'"),
+        ({"data": "lecture:L9"}, "there is no data set called 'lecture:L9'"),
         ({"data": "points"}, "there are no points yet"),
         ({"data": "points", "points": [(0, 0, "a"), (1, 1, "a")]}, "a boundary needs two classes"),
-        ({"data": "random", "n": 5000}, "until it ends is for 2,000 examples at most"),
-        ({"data": "random", "n": 5000, "passes": 1, "learner": "kernel"}, "a kernel is for 2,000 examples at most"),
+        ({"data": "random", "n": 5000}, '"until convergence" supports at most 2,000 examples'),
+        ({"data": "random", "n": 5000, "passes": 1, "learner": "kernel"}, "kernels for at most 2,000 examples"),
         ({"data": "csv", "csv": "PK\x03\x04"}, "is not text"),
         ({"data": "csv", "csv": "BZh91AY"}, "is not text"),
         ({"data": "csv", "csv": "a,b\n1,\x1b[2J\n"}, "is not text"),
@@ -169,13 +170,13 @@ def test_noise_is_the_share_of_wrong_labels():
             {"data": "csv", "csv": "a,b,c\n1,=HYPERLINK(),x\n2,3,y\n"},
             "line 2, column 2 .b.: '=HYPERLINK\\(\\)' is not a finite",
         ),
-        ({"data": "iris", "columns": [1, 9]}, "iris has 4 features: there is no number 9"),
-        ({"data": "lecture:L4.1", "holdout": 0.2}, "leaves a class without an example"),
+        ({"data": "iris", "columns": [1, 9]}, "iris has 4 features: there is no feature number 9"),
+        ({"data": "lecture:L4.1", "holdout": 0.2}, "leaves a class without examples"),
     ],
 )
 def test_what_cannot_be_run_is_named(recipe, message):
     with pytest.raises(DataError, match=message):
-        Recipe(**recipe).setup()
+        Recipe(**recipe).experiment()
 
 
 def test_nothing_in_the_data_can_end_the_script_it_stands_in():
@@ -209,8 +210,8 @@ def test_trace_writes_the_page(tmp_path):
 
 
 def test_every_learner_can_be_chosen():
-    for name, kind in LEARNERS.items():
+    for name, choice in LEARNERS.items():
         found = made({"data": "lecture:L2.4", "learner": name, "passes": 3})
-        assert found["learner"] == kind.__name__
+        assert found["learner"] == choice.estimator.__name__
     assert made({"data": "lecture:L2.4", "learner": "averaged", "passes": 3})["predicts"] == "averaged"
-    assert isinstance(Recipe(learner="averaged").setup().model, AveragedPerceptron)
+    assert isinstance(Recipe(learner="averaged").experiment().model, AveragedPerceptron)

@@ -178,7 +178,7 @@ def test_an_upload_that_is_too_large_is_refused(page, lab_url, tmp_path):
     file.write_text("1,2,a\n" * 200_000)
     page.set_input_files("#csv-file", file)
     page.wait_for_function("() => document.querySelector('#message').innerText")
-    assert shown(page, "message") == "large.csv has 1.2 MB: the lab takes 1 MB at most"
+    assert shown(page, "message") == "large.csv has 1.2 MB: the lab accepts at most 1 MB"
 
 
 def test_ten_thousand_points_stay_smooth(page, lab_url):

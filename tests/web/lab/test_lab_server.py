@@ -53,7 +53,7 @@ def test_a_recipe_becomes_a_document():
             400,
             "pasted.csv, line 2, column 2 (b): 'x' is not a finite number",
         ),
-        ({"data": "../../etc/passwd"}, 400, "there are no data called '../../etc/passwd'"),
+        ({"data": "../../etc/passwd"}, 400, "there is no data set called '../../etc/passwd'"),
         ({"tie": "maybe"}, 422, "tie"),
         ({"n": 10**9}, 422, "n: Input should be less than or equal to 20000"),
         ({"unknown": 1}, 422, "unknown: Extra inputs are not permitted"),

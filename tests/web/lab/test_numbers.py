@@ -58,7 +58,7 @@ def asked(page, recipe, code):
 
 
 def fitted(recipe, kind, **more):
-    setup = Recipe(**recipe).setup()
+    setup = Recipe(**recipe).experiment()
     Z = setup.X if setup.phi is None else setup.phi.fit_transform(setup.X)
     model = clone(setup.model) if kind is None else kind(**{**setup.model.get_params(), **more})
     with warnings.catch_warnings():

@@ -95,7 +95,7 @@ def test_windows_and_drift_follow_from_the_stream():
         parts.advance(250, 0, some, np.zeros(len(some), int), np.array([250]))
         drifted.append(parts.drift()["drifting"])
     assert whole.state() == parts.state() == ProgressiveValidation.resumed(orjson.loads(orjson.dumps(whole.state()))).state()
-    told = whole.told(["ham"])
+    told = whole.summary(["ham"])
     assert sum(window["errors"] for window in told["windows"]) == wrong.sum() == told["errors"]
     assert len(told["windows"]) <= 200 and told["windows"][-1]["to"] == 30_000
     for window in told["windows"]:

@@ -36,7 +36,7 @@ def test_texts_are_learned_tried_and_their_mistakes_shown(browser, tmp_path):
         assert [float(row[3]) for row in rows] == pytest.approx([term["product"] for term in told["terms"]], rel=1e-3)
         last = page.locator("#mistakes li").first
         assert "should be ham, not spam" in last.inner_text() and HOSTILE in last.inner_text()
-        last.get_by_text("how it is judged now").click()
+        last.get_by_text("explain the current prediction").click()
         last.locator("table.terms").wait_for()
         assert page.locator("#mistakes img, #answer img").count() == 0
 
@@ -55,7 +55,7 @@ def test_a_table_row_is_explained_by_its_columns(browser, tmp_path):
         head, *rows = cells(page, "#answer .of-3")
         explained = server.client().explain({"age": 50, "job": "cook"})
         told = explained["columns"]
-        assert head == ["column", "value", "its part"]
+        assert head == ["column", "value", "contribution"]
         assert [row[:2] for row in rows] == [[part["column"], str(part["value"] or "")] for part in told]
         assert [float(row[2]) for row in rows] == pytest.approx([part["product"] for part in told], rel=1e-3)
         assert [row[0] for row in cells(page, "#answer .of-4")[1:]] == [term["name"] for term in explained["terms"]]

@@ -1,4 +1,4 @@
-"""The lab: one page over the engine, on this machine only. A recipe comes in, a document goes out; nothing is kept."""
+"""The application of `separatrix lab`, on the loopback interface only. It keeps no state between requests."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import uvicorn
 from fastapi import FastAPI, HTTPException
 from fastapi.responses import Response
 
-from separatrix.data.lectures import EXAMPLES
 from separatrix.web.lab.document import document
+from separatrix.web.lab.menus import menus
 from separatrix.web.lab.page import STATIC, page
 from separatrix.web.lab.recipe import Recipe
 from separatrix.web.listening import listen, url_of
 from separatrix.web.skeleton import skeleton
 
 BODY_LIMIT = 2_000_000
-SETS = ("iris", "wine", "breast_cancer")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
@@ -28,10 +27,10 @@ def lab() -> FastAPI:
     app = skeleton("separatrix lab", body_limit=BODY_LIMIT, openapi_url=None)
     one_at_a_time = threading.Lock()
 
-    def made(recipe: Recipe) -> dict[str, Any]:
+    def trained(recipe: Recipe) -> dict[str, Any]:
         with one_at_a_time:
             try:
-                return document(recipe.setup())
+                return document(recipe.experiment())
             except ValueError as problem:
                 raise HTTPException(400, " ".join(str(problem).split())) from None
 
@@ -45,46 +44,45 @@ def lab() -> FastAPI:
 
     @app.get("/api/choices")
     def choices() -> dict[str, Any]:
-        lectures = [{"name": example.name, "title": example.title} for example in EXAMPLES.values()]
-        return {"lectures": lectures, "sets": SETS}
+        return menus() | {"defaults": Recipe().model_dump()}
 
     @app.post("/api/run")
     def run(recipe: Recipe) -> dict[str, Any]:
-        return made(recipe)
+        return trained(recipe)
 
     @app.post("/api/page")
     def whole_page(recipe: Recipe) -> Response:
         headers = {"content-disposition": "attachment"}
-        return Response(page(made(recipe)), media_type="text/html", headers=headers)
+        return Response(page(trained(recipe)), media_type="text/html", headers=headers)
 
     return app
 
 
 def _asset(name: str) -> Response:
-    """Return one of our own files; whatever else is named is not there."""
+    """Return one of the static files; any other name is answered with status 404."""
     asset = next((each for each in STATIC.iterdir() if each.name == name), None)
     if asset is None:
-        raise HTTPException(404, "there is no such file")
+        raise HTTPException(404, "no such file")
     return Response(asset.read_bytes(), media_type=TYPES["." + name.rpartition(".")[2]])
 
 
 def serve(port: int, *, browser: bool, say: Callable[[str], None]) -> None:
-    """Serve the lab on this machine until it is interrupted; raises PortInUseError."""
+    """Serve the lab on the loopback interface until it is interrupted; raises PortInUseError."""
     listener = listen("127.0.0.1", port)
     url = url_of(listener)
-    say(f"The lab is at {url} (Ctrl-C ends it)")
+    say(f"The lab is running at {url} (press Ctrl-C to stop)")
     config = uvicorn.Config(lab(), log_level="warning", lifespan="off")
     if browser:
-        # the socket listens already: what the browser asks before the server runs waits there
-        threading.Thread(target=_show, args=(url, say), daemon=True).start()
+        # the socket is listening already: requests that arrive before the server runs wait in its backlog
+        threading.Thread(target=_open_browser, args=(url, say), daemon=True).start()
     with listener:
         uvicorn.Server(config).run(sockets=[listener])
 
 
-def _show(url: str, say: Callable[[str], None]) -> None:
+def _open_browser(url: str, say: Callable[[str], None]) -> None:
     try:
-        found = webbrowser.open(url)
+        opened = webbrowser.open(url)
     except webbrowser.Error:
-        found = False
-    if not found:
-        say(f"No browser was found here: open {url} in one.")
+        opened = False
+    if not opened:
+        say(f"No browser was found; open {url} in one.")

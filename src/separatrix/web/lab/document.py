@@ -1,4 +1,7 @@
-"""A run as one JSON document: the examples, the order, the ledger, and what is proven. The page scrubs it by itself."""
+"""A training run as one JSON document: the examples, their order, the ledger, and what is proven.
+
+The page computes every step that it shows from this document alone.
+"""
 
 from __future__ import annotations
 
@@ -27,51 +30,54 @@ from separatrix.web.lab.plane import plane
 
 FORMAT = "separatrix run 1"
 MOST_NUMBERS = 1_000_000
-"""Of the examples, and of the weights after each mistake, in a document."""
+"""The limit on the numbers in a document, for the examples and for the weights after each mistake."""
 MOST_STEPS = 200_000
 MOST_KERNEL_MISTAKES = 3_000
-"""With a kernel, a score is a sum over the mistakes, which the page adds up."""
+"""With a kernel, a score is a sum over the mistakes, which the page computes."""
 MOST_FOR_BOUNDS = 5_000
-"""Examples up to which the theorem for data that are not separable is evaluated; it takes long on more."""
+"""The most examples for which the bound for inseparable data is evaluated; on more it takes too long."""
 PATIENCE = 5.0
-"""Seconds that a certificate may take."""
+"""The time limit of a certificate, in seconds."""
 PREDICTS = {"AveragedPerceptron": "averaged", "VotedPerceptron": "voted", "PocketPerceptron": "pocket"}
 
 
-def document(setup: Experiment) -> dict[str, Any]:
-    """Train, and return everything that the page shows, in plain numbers."""
-    if setup.X.size > MOST_NUMBERS:
-        n, d = setup.X.shape
-        raise DataError(f"{setup.name} is too large for a page: {n:,} examples of {d:,} features")
-    labels = plain(np.asarray(setup.y))
-    Z = setup.X if setup.phi is None else np.asarray(setup.phi.fit_transform(setup.X), np.float64)
-    model = _fitted(setup, Z, labels)
+def document(experiment: Experiment) -> dict[str, Any]:
+    """Train, and return everything that the page shows, as plain numbers."""
+    if experiment.X.size > MOST_NUMBERS:
+        n, d = experiment.X.shape
+        raise DataError(f"{experiment.name} is too large for a page: {n:,} examples of {d:,} features")
+    labels = plain(np.asarray(experiment.y))
+    Z = experiment.X if experiment.phi is None else np.asarray(experiment.phi.fit_transform(experiment.X), np.float64)
+    model = _fitted(experiment, Z, labels)
     ledger = model.ledger_
     classes, codes = encode(labels)
-    steps, starts = _order(setup, model, as_rows(Z), codes)
-    path, k = _path(setup, model, as_rows(Z))
-    shown = int(ledger.step[k]) - 1 if k < len(ledger) else len(steps)
-    steps = steps[:shown]
-    X, y = setup.X, codes
-    if setup.held_out is not None:
-        X, y = np.vstack([X, setup.held_out[0]]), np.append(codes, encode_as(classes, plain(np.asarray(setup.held_out[1]))))
+    steps, starts = _order(experiment, model, as_rows(Z), codes)
+    path, k = _path(experiment, model, as_rows(Z))
+    n_steps = int(ledger.step[k]) - 1 if k < len(ledger) else len(steps)
+    steps = steps[:n_steps]
+    X, y = experiment.X, codes
+    if experiment.held_out is not None:
+        X, y = (
+            np.vstack([X, experiment.held_out[0]]),
+            np.append(codes, encode_as(classes, plain(np.asarray(experiment.held_out[1])))),
+        )
     last = path[-1] if path is not None else None
     return {
         "format": FORMAT,
-        "name": setup.name,
-        "recipe": {key: value for key, value in setup.recipe.items() if key not in ("csv", "points")},
-        "source": setup.source,
-        "snippet": setup.snippet(),
-        "features": list(setup.features),
+        "name": experiment.name,
+        "recipe": {key: value for key, value in experiment.recipe.items() if key not in ("csv", "points")},
+        "source": experiment.source,
+        "snippet": experiment.snippet(),
+        "features": list(experiment.features),
         "classes": classes.tolist(),
-        "n_train": len(setup.X),
+        "n_train": len(experiment.X),
         "x": X.tolist(),
         "y": y.tolist(),
-        "map": _map(setup, Z),
+        "map": _map(experiment, Z),
         "bias": bool(model.fit_intercept),
         "learner": type(model).__name__,
         "predicts": PREDICTS.get(type(model).__name__, "last"),
-        "rule": ledger.rule._asdict(),
+        "rule": ledger.rule._asdict() | {"asks": ledger.rule.entry.asks, "spread": ledger.rule.spread},
         "tie": model.tie,
         "order": model.order,
         "steps": steps.tolist(),
@@ -85,59 +91,59 @@ def document(setup: Experiment) -> dict[str, Any]:
             "by": ledger.correction[:k].tolist() if ledger.correction.size else None,
         },
         "w": None if path is None else path.tolist(),
-        "kernel": _kernel(model) if setup.kernel else None,
+        "kernel": _kernel(model) if experiment.has_kernel else None,
         "kept": getattr(ledger, "kept", None),
         "n_mistakes": int(model.n_mistakes_),
         "mistakes_per_pass": list(model.mistakes_per_pass_),
         "converged": bool(model.converged_),
         "cycle": None if model.cycle_ is None else list(model.cycle_),
-        "held_out": list(model.validation_scores_) if setup.held_out is not None else None,
-        "plane": plane(setup, last, len(classes)),
-        **_proof(setup, model, Z, labels, codes, len(classes)),
-        **_certified(setup, model, Z, labels),
+        "held_out": list(model.validation_scores_) if experiment.held_out is not None else None,
+        "plane": plane(experiment, last, len(classes)),
+        **_proof(experiment, model, Z, labels, codes, len(classes)),
+        **_certified(experiment, model, Z, labels),
     }
 
 
-def _fitted(setup: Experiment, Z: Floats, labels: Any) -> Any:
+def _fitted(experiment: Experiment, Z: Floats, labels: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if setup.held_out is None:
-            return setup.model.fit(Z, labels)
-        X_val, y_val = setup.held_out
-        mapped = X_val if setup.phi is None else setup.phi.transform(X_val)
-        return setup.model.fit(Z, labels, X_val=mapped, y_val=y_val)
+        if experiment.held_out is None:
+            return experiment.model.fit(Z, labels)
+        X_val, y_val = experiment.held_out
+        mapped = X_val if experiment.phi is None else experiment.phi.transform(X_val)
+        return experiment.model.fit(Z, labels, X_val=mapped, y_val=y_val)
 
 
-def _order(setup: Experiment, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[int]]:
-    """Return the first examples in the order of their presentation, and how many were presented before each pass."""
+def _order(experiment: Experiment, model: Any, rows: Rows, codes: Any) -> tuple[Any, list[int]]:
+    """Return the presented examples in order, and the number of presentations before each pass."""
     steps: list[Any] = []
     starts: list[int] = []
     seen = 0
-    for number, which in _passes(setup, model, rows, codes):
+    for number, indices in _passes(experiment, model, rows, codes):
         if number > len(starts):
             starts.append(seen)
-        steps.append(which)
-        seen += len(which)
+        steps.append(indices)
+        seen += len(indices)
         if seen >= MOST_STEPS:
             break
     return np.concatenate(steps)[:MOST_STEPS], starts
 
 
-def _passes(setup: Experiment, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the number of a pass, from 1, and examples in the order of their presentation."""
-    if not setup.kernel:
-        yield from ((number, which.copy()) for number, which in presentations(model, rows))
+def _passes(experiment: Experiment, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the number of a pass, from 1, and examples in the order of presentation."""
+    if not experiment.has_kernel:
+        yield from ((number, indices.copy()) for number, indices in presentations(model, rows))
         return
     problem = Problem(rows, codes, np.empty(0))
     for number in range(len(model.ledger_.pass_starts)):
         yield number + 1, visited(model.order, problem, model._draw, number)
 
 
-def _path(setup: Experiment, model: Any, rows: Rows) -> tuple[Any, int]:
-    """Return the weights after 0, 1, 2 … mistakes, the bias of each output last, and after how many of them it ends."""
+def _path(experiment: Experiment, model: Any, rows: Rows) -> tuple[Any, int]:
+    """Return the weights after 0, 1, 2 … mistakes, each output with its bias last, and the number of mistakes included."""
     ledger = model.ledger_
     early = int(np.searchsorted(ledger.step, MOST_STEPS, side="right"))
-    if setup.kernel:
+    if experiment.has_kernel:
         return None, min(early, MOST_KERNEL_MISTAKES)
     state = ledger.state(rows.sparse, ledger.start)
     first = _flat(state.weights(), ledger.bias)
@@ -151,16 +157,16 @@ def _path(setup: Experiment, model: Any, rows: Rows) -> tuple[Any, int]:
 
 
 def _flat(weights: Weights, bias: bool) -> Floats:
-    """Return weights as one vector: output after output, each with its bias last where there is one."""
+    """Return weights as one vector: output after output, each with its bias last, if there is one."""
     together = np.hstack([weights.coef, weights.intercept[:, None]]) if bias else weights.coef
     return together.reshape(-1)
 
 
-def _map(setup: Experiment, Z: Floats) -> dict[str, Any]:
-    phi = setup.phi
+def _map(experiment: Experiment, Z: Floats) -> dict[str, Any]:
+    phi = experiment.phi
     if phi is None:
-        return {"kind": "none", "names": list(setup.features)}
-    names = [str(name) for name in phi.get_feature_names_out(_plain_names(setup) if _named(phi) else None)]
+        return {"kind": "none", "names": list(experiment.features)}
+    names = [str(name) for name in phi.get_feature_names_out(_plain_names(experiment) if _named(phi) else None)]
     if isinstance(phi, DiscMap):
         return {"kind": "disc", "names": names}
     if isinstance(phi, PolynomialMap):
@@ -173,23 +179,29 @@ def _named(phi: Any) -> bool:
     return not isinstance(phi, RandomFourier)
 
 
-def _plain_names(setup: Experiment) -> list[str]:
-    return [name.replace(" ", "_") for name in setup.features]
+def _plain_names(experiment: Experiment) -> list[str]:
+    return [name.replace(" ", "_") for name in experiment.features]
 
 
 def _kernel(model: Any) -> dict[str, Any]:
     return {"kind": model.kernel, "gamma": model.gamma_, "coef0": model.coef0, "degree": model.degree}
 
 
-def _proof(setup: Experiment, model: Any, Z: Floats, labels: Any, codes: Any, K: int) -> dict[str, Any]:
-    """Return R² of line 1, the separator u of length 1 with its margin γ, and the theorems that speak of the run."""
-    if setup.kernel:
-        return {"R2": None, "separator": None, "proof": True, "bounds": [], "why_no_bound": "no margin is known here"}
+def _proof(experiment: Experiment, model: Any, Z: Floats, labels: Any, codes: Any, K: int) -> dict[str, Any]:
+    """Return R² of line 1 of the proof, the unit separator u with its margin γ, and the theorems that apply to the run."""
+    if experiment.has_kernel:
+        return {
+            "R2": None,
+            "separator": None,
+            "proof": True,
+            "bounds": [],
+            "why_no_bound": "the margin in the kernel's space is not computed",
+        }
     rows = as_rows(Z)
     separator = best_separator(rows, codes, K, bias=model.fit_intercept)
-    known = None
+    bounds = None
     if len(Z) <= MOST_FOR_BOUNDS:
-        known = model.bounds(Z, labels)
+        bounds = model.bounds(Z, labels)
     return {
         "R2": model.radius_**2 * (2.0 if K > 2 else 1.0),
         "separator": None
@@ -197,51 +209,52 @@ def _proof(setup: Experiment, model: Any, Z: Floats, labels: Any, codes: Any, K:
         else {"u": _flat(separator.weights, model.fit_intercept).tolist(), "gamma": separator.gamma},
         "proof": model.ledger_.rule.entry.theorem == "perceptron",
         "bounds": []
-        if known is None
+        if bounds is None
         else [
-            {"theorem": one.theorem, "quantity": one.quantity, "made": one.made, "possible": one.possible}
-            for one in known.applying
+            {"theorem": bound.theorem, "quantity": bound.quantity, "made": bound.made, "possible": bound.possible}
+            for bound in bounds.applying
         ],
-        "why_no_bound": "" if known is None else known.why_none,
+        "why_no_bound": "" if bounds is None else bounds.why_none,
     }
 
 
-def _certified(setup: Experiment, model: Any, Z: Floats, labels: Any) -> dict[str, Any]:
-    if setup.kernel:
+def _certified(experiment: Experiment, model: Any, Z: Floats, labels: Any) -> dict[str, Any]:
+    if experiment.has_kernel:
         return {"certificate": None, "max_margin": None}
     bias = bool(model.fit_intercept)
-    found = certify(Z, labels, fit_intercept=bias, time_limit=PATIENCE)
+    certificate = certify(Z, labels, fit_intercept=bias, time_limit=PATIENCE)
     widest = None
-    if found.verdict == "separable":
+    if certificate.verdict == "separable":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
-                street = MaxMarginClassifier(C=None, fit_intercept=bias, tol=1e-6, random_state=0).fit(Z, labels)
+                max_margin = MaxMarginClassifier(C=None, fit_intercept=bias, tol=1e-6, random_state=0).fit(Z, labels)
                 widest = {
-                    "w": _flat(Weights(street.coef_, street.intercept_), bias).tolist(),
-                    "support": street.support_.tolist(),
-                    "margin": float(np.max(street.margin_)),
+                    "w": _flat(Weights(max_margin.coef_, max_margin.intercept_), bias).tolist(),
+                    "support": max_margin.support_.tolist(),
+                    "margin": float(np.max(max_margin.margin_)),
                 }
-            except Inseparable:  # separable, but by less than floating point can tell from 0
+            except Inseparable:  # separable, but by a margin that floating point cannot distinguish from 0
                 pass
-    return {"certificate": _certificate(found), "max_margin": widest}
+    return {"certificate": _certificate(certificate), "max_margin": widest}
 
 
-def _certificate(found: Certificate) -> dict[str, Any]:
-    witness = found.witness
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    witness = certificate.witness
     rows = [] if witness is None else zip(witness.rows, witness.rivals, witness.weights, strict=True)
     return {
-        "verdict": found.verdict,
-        "ties": found.ties,
-        "separation": found.separation,
-        "margin": None if found.margin is None else list(found.margin),
-        "mistake_bound": found.mistake_bound,
-        "radius": found.radius,
+        "verdict": certificate.verdict,
+        "ties": certificate.ties,
+        "separation": certificate.separation,
+        "margin": None if certificate.margin is None else list(certificate.margin),
+        "mistake_bound": certificate.mistake_bound,
+        "radius": certificate.radius,
         "witness": [{"row": int(i), "rival": int(rival), "weight": _short(weight)} for i, rival, weight in rows],
-        "lines": lines(found),
+        "lines": lines(certificate),
     }
 
 
 def _short(weight: Any) -> str:
+    """Return an exact weight of a witness, or an approximation if it is long."""
     exact = str(weight)
     return exact if len(exact) <= 9 else f"≈{float(weight):.3g}"

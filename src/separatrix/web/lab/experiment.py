@@ -1,4 +1,4 @@
-"""What a page of the lab shows the run of: examples, a feature map, a learner, and the Python code that makes them."""
+"""An experiment: examples, a feature map, a learner, and the Python program that does the same."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from separatrix.engine.rows import Floats
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier
 
-Map = DiscMap | PolynomialMap | RandomFourier
+FeatureMap = DiscMap | PolynomialMap | RandomFourier
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Examples, dense, with what is to be learned from them; `code` is the Python that makes `X`, `y` and the split."""
+    """Dense examples and the learner to train on them; `code` is the Python code that makes `X`, `y` and the split."""
 
     name: str
     X: Floats
@@ -22,34 +22,34 @@ class Experiment:
     features: tuple[str, ...]
     model: Any
     code: tuple[str, ...]
-    phi: Map | None = None
+    phi: FeatureMap | None = None
     held_out: tuple[Floats, Any] | None = None
     recipe: dict[str, Any] = field(default_factory=dict)
     source: dict[str, list[str]] = field(default_factory=lambda: {"features": [], "classes": []})
-    """The features and classes there were to choose from."""
+    """The features and classes of the data before some of them were selected."""
 
     @property
-    def kernel(self) -> bool:
-        """Whether the learner has a kernel in the place of weights."""
+    def has_kernel(self) -> bool:
+        """Whether the learner uses a kernel instead of weights."""
         return isinstance(self.model, KernelPerceptron)
 
     def snippet(self) -> str:
-        """Return a Python program that does the same and prints the numbers of the page."""
-        names = [type(self.model).__name__, *([] if self.kernel else ["certify", "trace"])]
+        """Return a Python program that does the same training and prints the numbers of the page."""
+        names = [type(self.model).__name__, *([] if self.has_kernel else ["certify", "trace"])]
         lines = [f"from separatrix import {', '.join(sorted(names))}", *self.code]
         if self.phi is not None:
             lines[1:1] = [f"from separatrix.features import {type(self.phi).__name__}"]
             at = next((i for i, line in enumerate(lines) if "train_test_split(" in line), len(lines))
             lines[at:at] = [f"X = {self.phi!r}.fit_transform(X)"]
-        given = ", X_val=X_val, y_val=y_val" if self.held_out is not None else ""
+        held_out = ", X_val=X_val, y_val=y_val" if self.held_out is not None else ""
         lines += [
             f"model = {self.model!r}",
-            f"model.fit(X, y{given})",
+            f"model.fit(X, y{held_out})",
             'print("mistakes", model.n_mistakes_, "in passes", model.mistakes_per_pass_, "clean:", model.converged_)',
         ]
         if self.held_out is not None:
             lines.append('print("held-out accuracy", model.validation_scores_)')
-        if self.kernel:
+        if self.has_kernel:
             lines += ["for mistake in model.ledger_:", "    print(mistake.step, mistake.example, mistake.up)"]
         else:
             lines += [
@@ -58,17 +58,17 @@ class Experiment:
                 '    print(row["k"], row["step"], row["example"], row["w"], row["norm2"])',
                 f"print(certify(X, y, fit_intercept={self.model.fit_intercept}))",
             ]
-        imports = sorted({line for line in lines if line.startswith(("import ", "from "))}, key=_place)
+        imports = sorted({line for line in lines if line.startswith(("import ", "from "))}, key=_import_rank)
         return "\n".join([*imports, "", *(line for line in lines if line not in imports)]) + "\n"
 
 
-def _place(line: str) -> tuple[bool, bool, str]:
-    """Where an import stands: modules first, ours last."""
+def _import_rank(line: str) -> tuple[bool, bool, str]:
+    """Return the sort key of an import: whole modules first, our own last."""
     return "separatrix" in line, line.startswith("from "), line
 
 
 def plain_names(d: int) -> tuple[str, ...]:
-    """Return x₁, x₂, …: the names of features that have none.
+    """Return x₁, x₂, …, the names of features without names.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""One self-contained page with a recorded run: opens from disk, asks nothing of any network.
+"""A standalone HTML page with a recorded run: it opens from disk and needs no network.
 
-The page and the lab have the same modules. Here they are put into one classic script, each a function that returns what it
-exports, because a browser does not load modules from disk.
+The page uses the same JavaScript modules as the lab. They are joined into one classic script, each as a function that
+returns its exports, because browsers do not load modules from disk.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def page(document: dict[str, Any]) -> str:
 
 
 def summary(document: dict[str, Any]) -> str:
-    """Return what was run, in a line."""
+    """Return what was run, in one line."""
     bias = "with a bias" if document["bias"] else "without a bias"
     n, d = document["n_train"], len(document["features"])
     counts = f"{n:,} examples, {d} feature{'' if d == 1 else 's'}, {len(document['classes'])} classes"
@@ -54,7 +54,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def embedded(document: dict[str, Any]) -> str:
-    r"""Return JSON that can stand in a script element: nothing in it ends the element or opens a comment.
+    r"""Return JSON that is safe inside a script element: nothing in it ends the element or opens a comment.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def embedded(document: dict[str, Any]) -> str:
 
 
 def inlined(entry: str) -> str:
-    """Return a module and all that it imports as one classic script."""
+    """Return a module and everything it imports as one classic script."""
     order: list[str] = []
     _visit(entry, order)
     parts = [_wrapped(name, _source(name)) for name in order]
@@ -78,7 +78,7 @@ def _source(name: str) -> str:
 
 
 def _visit(name: str, order: list[str]) -> None:
-    """Put what a module imports before it."""
+    """Append a module to `order`, after everything that it imports."""
     if name in order:
         return
     for match in _IMPORT.finditer(_source(name)):

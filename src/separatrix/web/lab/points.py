@@ -1,4 +1,4 @@
-"""The examples of the lab: random sets with a margin and noise that the reader sets, points that were drawn, and a split."""
+"""Points of the plane with labels: random sets with a chosen margin and noise, and points drawn by hand."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from separatrix.engine.rows import Floats
 
 HALF = 5.0
-"""Random points lie in a square of twice this side."""
+"""Random points lie in the square [−HALF, HALF]²."""
 TRIES = 400
 
 
 def random_set(n: int, classes: int = 2, gap: float = 0.5, noise: float = 0.0, seed: int = 0) -> tuple[Floats, Any]:
-    """Return n points of the plane, every one further than `gap` from the boundary, and labels, of which `noise` are wrong.
+    """Return n points farther than `gap` from the true boundary, and their labels; a share `noise` of the labels is wrong.
 
-    Two classes, −1 and 1, lie on the two sides of a line; more, A, B, C …, each in the sector of its own direction.
+    Two classes, −1 and 1, lie on the two sides of a line; each of more classes A, B, C … in a sector of the plane.
 
     Examples
     --------
@@ -28,20 +28,20 @@ def random_set(n: int, classes: int = 2, gap: float = 0.5, noise: float = 0.0, s
     turn = rng.uniform(0.0, 2.0 * np.pi)
     angles = turn + 2.0 * np.pi * np.arange(classes) / classes
     W, b = np.column_stack([np.cos(angles), np.sin(angles)]), rng.uniform(-1.0, 1.0)
-    kept: list[Floats] = []
-    found = 0
+    accepted: list[Floats] = []
+    n_accepted = 0
     for _ in range(TRIES):
         points = np.round(rng.uniform(-HALF, HALF, (max(n, 64), 2)), 3)
         scores = points @ W.T if classes > 2 else (points @ W[0] + b)[:, None] * np.array([[-1.0, 1.0]])
         ordered = np.sort(scores, axis=1)
         away = (ordered[:, -1] - ordered[:, -2]) / (2.0 if classes == 2 else np.linalg.norm(W[0] - W[1]))
-        kept.append(np.column_stack([points, np.argmax(scores, axis=1)])[away > gap])
-        found += len(kept[-1])
-        if found >= n:
+        accepted.append(np.column_stack([points, np.argmax(scores, axis=1)])[away > gap])
+        n_accepted += len(accepted[-1])
+        if n_accepted >= n:
             break
     else:
-        raise ValueError(f"a margin of {gap:g} leaves no room for {n} points: make it smaller")
-    chosen = np.concatenate(kept)[:n]
+        raise ValueError(f"a margin of {gap:g} leaves no room for {n} points: choose a smaller margin")
+    chosen = np.concatenate(accepted)[:n]
     codes = chosen[:, 2].astype(np.int64)
     flipped = rng.random(n) < noise
     codes[flipped] = (codes[flipped] + rng.integers(1, classes, size=int(flipped.sum()))) % classes
@@ -51,14 +51,14 @@ def random_set(n: int, classes: int = 2, gap: float = 0.5, noise: float = 0.0, s
     return chosen[:, :2].copy(), names[codes]
 
 
-def drawn(points: list[tuple[float, float, str]]) -> tuple[Floats, Any]:
-    """Return points that were drawn, with their labels: whole numbers where all are."""
+def drawn_points(points: list[tuple[float, float, str]]) -> tuple[Floats, Any]:
+    """Return points drawn by hand as X and y."""
     X = np.array([[x, y] for x, y, _ in points], np.float64).reshape(len(points), 2)
     return X, as_labels([label for *_, label in points])
 
 
 def as_labels(texts: list[str]) -> Any:
-    """Return labels written as text: whole numbers where all of them are written as such."""
+    """Return labels as integers if all of them are written as integers, else as strings."""
     try:
         numbers = [int(text) for text in texts]
     except ValueError:

@@ -1,4 +1,4 @@
-// The small pictures beside the large one: the proof, the update, the passes.
+// The small charts beside the picture: the proof, the update, the passes.
 
 import { s } from "./dom.js";
 import { ticks } from "./frame.js";
@@ -35,7 +35,7 @@ function thinned(n, most = 400) {
   return out;
 }
 
-// ‖w‖² between k²γ² and k·R²; to the mistakes made, or to where the two lines cross.
+// ‖w‖² between k²γ² and k·R², up to the number of mistakes made, or up to where the two lines cross.
 export function proofChart(run, k, whole) {
   const [width, height] = [420, 210];
   const box = { left: 46, right: 54, top: 12, bottom: 30 };
@@ -43,10 +43,10 @@ export function proofChart(run, k, whole) {
   const far = whole && bound !== null ? Math.max(run.m, (run.doc.R2 / run.doc.separator.gamma ** 2) * 1.04) : Math.max(run.m, 1);
   const R2 = run.doc.R2 ?? run.kernelR2();
   const gamma2 = run.doc.separator ? run.doc.separator.gamma ** 2 : null;
-  const speaks = run.doc.proof;
+  const applies = run.doc.proof;
   const ks = thinned(run.m);
   const norms = ks.map((j) => run.proof(j).norm2);
-  const top = Math.max(...norms, speaks ? far * R2 : 0, 1e-9) * 1.04;
+  const top = Math.max(...norms, applies ? far * R2 : 0, 1e-9) * 1.04;
   const x = scaled(0, far, box.left, width - box.right);
   const y = scaled(0, top, height - box.bottom, box.top);
   const chart = canvas(width, height, `‖w‖² after ${count(k, "mistake")}, between k²γ² and k·R²`);
@@ -60,7 +60,7 @@ export function proofChart(run, k, whole) {
   chart.append(words("mistakes k", (box.left + width - box.right) / 2, height - 2, "axis", "middle"));
   const end = width - box.right + 6;
   const names = [];
-  if (speaks) {
+  if (applies) {
     chart.append(line([[x(0), y(0)], [x(far), y(far * R2)]], "upper"));
     names.push({ text: run.K > 1 ? "k·2R²" : "k·R²", at: y(far * R2), kind: "upper" });
     if (gamma2 !== null) {
@@ -89,7 +89,7 @@ export function proofChart(run, k, whole) {
   return chart;
 }
 
-// Old w, the correction put to its end, new w: the first two coordinates of the plane.
+// The old w, the correction appended to it, and the new w, in the coordinates of the plane.
 export function updateChart(before, change, after) {
   const [width, height] = [420, 190];
   const chart = canvas(width, height, "the update: old w, the correction, new w");
@@ -123,7 +123,7 @@ export function updateChart(before, change, after) {
   return chart;
 }
 
-// A point to keep away from, so that two names at nearly the same end part ways.
+// The point to move a name away from, so that two names at nearly the same end do not overlap.
 function sidestep(origin, end, other) {
   if (Math.hypot(end[0] - other[0], end[1] - other[1]) > 40) return origin;
   return [origin[0] * 0.3 + other[0] * 0.7, origin[1] * 0.3 + other[1] * 0.7];
@@ -144,7 +144,7 @@ function vector(from, to, kind) {
   ];
 }
 
-// Mistakes of each pass, and the accuracy on held-out examples after it.
+// The mistakes of each pass, and the accuracy on held-out examples after it.
 export function passesChart(run, pass) {
   const [width, height] = [340, 190];
   const box = { left: 34, right: 44, top: 18, bottom: 32 };

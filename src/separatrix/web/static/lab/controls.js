@@ -1,16 +1,14 @@
-// The controls of the lab: data, learner, and what each of them takes.
+// The controls of the lab. What they offer (`choices`) comes from web/lab/menus.py.
 
 import { h, put } from "./dom.js";
-import { DEFAULTS } from "./recipe.js";
 
 const MOST_BYTES = 1_000_000;
-const LEARNERS = { perceptron: "Perceptron", averaged: "Averaged perceptron", voted: "Voted perceptron", pocket: "Pocket perceptron", "passive-aggressive": "Passive-aggressive", kernel: "Kernel perceptron" };
-const RULES = { perceptron: "perceptron", margin: "with a margin", pa: "passive-aggressive", pa1: "PA-I", pa2: "PA-II", arow: "AROW", "arow-full": "AROW, whole Σ" };
-const TIES = { mistake: "a mistake (L4)", "+1": "+1 (L1, L5)", "-1": "−1 (L2)" };
-const ORDERS = { cyclic: "as they stand", permutation: "shuffled", shuffle: "shuffled in blocks", random: "at random (L5)" };
-const MAPS = { none: "none", disc: "disc (x, xᵀx, 1)", products2: "degree 2", products3: "degree 3", fourier: "random Fourier" };
-const KERNELS = { rbf: "Gaussian (RBF)", poly: "polynomial", linear: "linear" };
-const PASSES = { 0: "until it ends", 1: "1", 2: "2", 5: "5", 10: "10", 20: "20", 50: "50", 100: "100" };
+const PASSES = { 0: "until convergence", 1: "1", 2: "2", 5: "5", 10: "10", 20: "20", 50: "50", 100: "100" };
+
+// The entries of a table with the given names, in the table's order.
+function some(table, names) {
+  return Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name)));
+}
 
 export class Controls {
   constructor(form, choices, { onRecipe, onMessage, onDraw }) {
@@ -22,37 +20,40 @@ export class Controls {
     form.addEventListener("submit", (event) => event.preventDefault());
   }
 
-  // Draw the controls for a recipe; `doc` knows what the data hold.
+  // Draw the controls for a recipe; `doc` has the features and classes of the data.
   show(recipe, doc = null) {
     this.recipe = recipe;
-    const open = document.activeElement?.id;
+    const focused = document.activeElement?.id;
     const settled = { ...recipe, ...(doc ? { bias: doc.recipe.bias, tie: doc.recipe.tie } : {}) };
-    const known = doc?.source ?? { features: [], classes: [] };
-    const heldClasses = doc?.classes.length ?? 2;
-    const drawn = recipe.order !== "cyclic" || recipe.data === "random" || recipe.holdout > 0 || (recipe.map === "fourier" && recipe.learner !== "kernel");
+    const source = doc?.source ?? { features: [], classes: [] };
+    const nClasses = doc?.classes.length ?? 2;
+    const { learners, rules, orders, two_class_ties, multi_class_ties, maps, kernels } = this.choices;
+    const learner = learners[recipe.learner] ?? { rules: [], orders: [] };
+    const rule = rules[learner.rules.includes(recipe.rule) ? recipe.rule : learner.rules[0]];
+    const usesSeed = recipe.order !== "cyclic" || recipe.data === "random" || recipe.holdout > 0 || (recipe.map === "fourier" && recipe.learner !== "kernel");
     put(this.form,
       h("fieldset", null, h("legend", null, "Data"), h("div", { class: "fields" },
         this._data(recipe),
         recipe.data === "random" && [this._number("n", "points", 2, 20000, 1), this._number("classes", "classes", 2, 6, 1), this._number("gap", "margin", 0, 3, 0.1), this._number("noise", "wrong labels", 0, 0.5, 0.01)],
-        recipe.data !== "points" && recipe.data !== "random" && known.classes.length > 2 && this._choice("positive", "classes", { "": "all of them", ...Object.fromEntries(known.classes.map((c) => [c, `${c} against the rest`])) }),
-        known.features.length > 2 && this._columns(known.features),
+        recipe.data !== "points" && recipe.data !== "random" && source.classes.length > 2 && this._choice("positive", "classes", { "": "all", ...Object.fromEntries(source.classes.map((c) => [c, `${c} against the rest`])) }),
+        source.features.length > 2 && this._columns(source.features),
         this._number("holdout", "held out", 0, 0.8, 0.1)),
         recipe.data === "csv" && this._csv()),
       h("fieldset", null, h("legend", null, "Learner"), h("div", { class: "fields" },
-        this._choice("learner", "algorithm", LEARNERS),
-        recipe.learner !== "kernel" && this._choice("rule", "rule", recipe.learner === "passive-aggressive" ? { pa1: RULES.pa1, pa2: RULES.pa2 } : RULES),
-        recipe.rule === "margin" && recipe.learner !== "kernel" && this._number("margin", "margin β", 0, 100, 0.5),
-        (["pa1", "pa2", "arow", "arow-full"].includes(recipe.rule) || recipe.learner === "passive-aggressive") && recipe.learner !== "kernel" && this._number("C", "C", 0.001, 1000, "any"),
-        this._choice("tie", "a score of 0 is", heldClasses > 2 ? { mistake: "a mistake", first: "the first class" } : TIES, settled.tie),
+        this._choice("learner", "algorithm", learners),
+        rule && this._choice("rule", "rule", some(rules, learner.rules)),
+        rule?.asks === "margin" && this._number("margin", "margin β", 0, 100, 0.5),
+        rule?.has_C && this._number("C", "C", 0.001, 1000, "any"),
+        this._choice("tie", "a score of 0 is", nClasses > 2 ? multi_class_ties : two_class_ties, settled.tie),
         this._field("bias", "bias", h("input", { type: "checkbox", id: "bias", checked: settled.bias === true, onchange: (event) => this._set({ bias: event.target.checked }) })),
-        this._choice("order", "order", recipe.learner === "passive-aggressive" ? { cyclic: ORDERS.cyclic, shuffle: ORDERS.permutation } : ORDERS),
+        this._choice("order", "order", some(orders, learner.orders)),
         this._choice("passes", "passes", recipe.passes in PASSES ? PASSES : { ...PASSES, [recipe.passes]: String(recipe.passes) }),
-        recipe.learner === "kernel" ? this._choice("kernel", "kernel", KERNELS) : this._choice("map", "feature map", MAPS),
+        recipe.learner === "kernel" ? this._choice("kernel", "kernel", kernels) : this._choice("map", "feature map", maps),
         (recipe.learner === "kernel" ? recipe.kernel !== "linear" : recipe.map === "fourier") && this._number("gamma", "γ of the kernel", 0.01, 100, "any"),
         recipe.learner === "kernel" && recipe.kernel === "poly" && this._number("degree", "degree", 1, 8, 1),
         recipe.learner !== "kernel" && recipe.map === "fourier" && this._number("components", "features", 2, 200, 1),
-        drawn && this._number("seed", "seed", 0, 2 ** 31 - 1, 1))));
-    if (open && this.form.querySelector(`#${CSS.escape(open)}`)) document.getElementById(open).focus();
+        usesSeed && this._number("seed", "seed", 0, 2 ** 31 - 1, 1))));
+    if (focused && this.form.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
   }
 
   _set(change) {
@@ -63,19 +64,24 @@ export class Controls {
     return h("div", { class: "field" }, h("label", { for: id }, title), control);
   }
 
+  // `options` has a title for each name, or an object with a title and a sentence that explains it.
   _choice(key, title, options, value = this.recipe[key]) {
-    const numeric = typeof DEFAULTS[key] === "number";
+    const numeric = typeof this.choices.defaults[key] === "number";
     const change = (event) => this._chosen(key, numeric ? Number(event.target.value) : event.target.value);
     return this._field(key, title, h("select", { id: key, onchange: change },
-      Object.entries(options).map(([name, text]) => h("option", { value: name, selected: String(value) === name }, text))));
+      Object.entries(options).map(([name, option]) => h("option", { value: name, selected: String(value) === name, title: option.sentence }, option.title ?? option))));
   }
 
   _chosen(key, value) {
     const change = { [key]: value };
-    if (key === "learner" && value === "passive-aggressive" && !["pa1", "pa2"].includes(this.recipe.rule)) change.rule = "pa1";
-    if (key === "learner" && value !== "passive-aggressive" && this.recipe.learner === "passive-aggressive") change.rule = "perceptron";
+    if (key === "learner") {
+      const { learners, defaults } = this.choices;
+      const { rules } = learners[value];
+      if (rules.length && !rules.includes(this.recipe.rule)) change.rule = rules[0];
+      else if (this.recipe.learner === "passive-aggressive") change.rule = defaults.rule;
+    }
     const endless = (change.rule ?? this.recipe.rule) !== "perceptron" && ["rule", "learner"].includes(key);
-    if (endless && this.recipe.passes === 0) change.passes = 10; // such rules may go on correcting for ever
+    if (endless && this.recipe.passes === 0) change.passes = 10; // such rules may never make a pass without a correction
     if (key === "positive") change.tie = null;
     this._set(change);
   }
@@ -111,7 +117,7 @@ export class Controls {
     const [a, b] = this.recipe.columns;
     const pair = (first, second) => this._set({ columns: first === null || second === null ? [] : [first, second] });
     const select = (id, value, change) => h("select", { id, onchange: (event) => change(event.target.value === "" ? null : Number(event.target.value)) },
-      h("option", { value: "", selected: value === undefined }, "all, projected"),
+      h("option", { value: "", selected: value === undefined }, "all (projected)"),
       names.slice(0, 40).map((name, j) => h("option", { value: j, selected: value === j }, name)));
     const other = (j) => (j === 0 ? 1 : 0);
     return [
@@ -124,17 +130,17 @@ export class Controls {
     const text = h("textarea", { id: "csv-text", rows: 5, spellcheck: "false", placeholder: "width,height,kind\n1,2.5,a\n3,1,b" });
     text.value = this.recipe.csv;
     const use = (csv, file) => {
-      if (csv.length > MOST_BYTES) this.onMessage(`${file} has ${(csv.length / 1e6).toFixed(1)} MB: the lab takes 1 MB at most`);
+      if (csv.length > MOST_BYTES) this.onMessage(`${file} has ${(csv.length / 1e6).toFixed(1)} MB: the lab accepts at most 1 MB`);
       else this._set({ csv, file, columns: [], positive: "" });
     };
     const upload = async (event) => {
       const [file] = event.target.files;
       if (!file) return;
-      if (file.size > MOST_BYTES) this.onMessage(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB: the lab takes 1 MB at most`);
+      if (file.size > MOST_BYTES) this.onMessage(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB: the lab accepts at most 1 MB`);
       else use(await file.text(), file.name);
     };
     return h("div", { class: "csv" },
-      h("label", { for: "csv-text" }, "Rows of numbers, the label last; a first line of names is optional"), text,
+      h("label", { for: "csv-text" }, "Rows of numbers with the label last; a header line is optional"), text,
       h("div", { class: "fields" },
         h("button", { type: "button", id: "use-csv", onclick: () => use(text.value, "pasted.csv") }, "Use these rows"),
         this._field("csv-file", "or a file", h("input", { type: "file", id: "csv-file", accept: ".csv,.tsv,.txt,text/csv", onchange: upload }))));

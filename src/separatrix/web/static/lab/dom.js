@@ -1,4 +1,4 @@
-// Elements. Text goes in as text, never as markup.
+// Helpers that build DOM elements. Strings are inserted as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

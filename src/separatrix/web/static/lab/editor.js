@@ -1,4 +1,4 @@
-// Drawing: click to add, drag to move, relabel, delete, undo. What is drawn becomes the data.
+// The editor of points: click to add, drag to move, relabel, delete, undo. The points become the data.
 
 import { h, put } from "./dom.js";
 import { label } from "./formatting.js";
@@ -28,7 +28,7 @@ export class Editor {
     });
   }
 
-  // Take over drawn points, or null where the data are not drawn.
+  // Edit the given points; null if the data were not drawn.
   take(points, doc) {
     this.points = points;
     this.doc = doc;
@@ -96,13 +96,13 @@ export class Editor {
     this.onPoints(this.points);
   }
 
-  _place(event) {
+  _pixel(event) {
     const box = this.viewer.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
-  // Coordinates of two digits or so, as one would write them.
-  _spot(pixel) {
+  // The coordinates of a pixel, rounded to about two digits.
+  _rounded(pixel) {
     const { frame } = this.viewer.picture;
     const [x0, x1] = frame.window;
     const digits = Math.max(0, 2 - Math.floor(Math.log10(x1 - x0)));
@@ -111,7 +111,7 @@ export class Editor {
 
   _down(event) {
     if (!this.points || event.button !== 0) return;
-    const pixel = this._place(event);
+    const pixel = this._pixel(event);
     const i = this.points.length ? this.viewer.picture.frame.pick(...pixel) : null;
     if (i !== null && this.tool === "delete") this._change(this.points.filter((_, j) => j !== i));
     else if (i !== null && this.tool === "relabel") {
@@ -122,17 +122,17 @@ export class Editor {
       this.dragged = { i, from: pixel };
       this.viewer.canvas.setPointerCapture(event.pointerId);
     } else if (this.names.includes(this.tool)) {
-      const [x, y] = this._spot(pixel);
+      const [x, y] = this._rounded(pixel);
       this._change([...this.points, [x, y, this.tool]]);
     }
   }
 
   _move(event) {
     if (!this.dragged) return;
-    const spot = this._spot(this._place(event));
+    const point = this._rounded(this._pixel(event));
     const { picture } = this.viewer;
-    picture.frame.points[this.dragged.i] = spot;
-    picture.run.doc.x[this.dragged.i] = spot;
+    picture.frame.points[this.dragged.i] = point;
+    picture.run.doc.x[this.dragged.i] = point;
     picture.forget();
     this.viewer.render();
   }
@@ -141,14 +141,14 @@ export class Editor {
     if (!this.dragged) return;
     const { i, from } = this.dragged;
     this.dragged = null;
-    const pixel = this._place(event);
+    const pixel = this._pixel(event);
     if (Math.hypot(pixel[0] - from[0], pixel[1] - from[1]) < 3) return;
-    const [x, y] = this._spot(pixel);
+    const [x, y] = this._rounded(pixel);
     this._change(this.points.map((point, j) => (j === i ? [x, y, point[2]] : point)));
   }
 }
 
-// A document of points alone, before there is anything to learn.
+// The document of points that cannot be learned from yet.
 export function untrained(points, names) {
   const used = names.length > 1 ? names : ["-1", "1"];
   const numeric = used.every((name) => String(parseInt(name, 10)) === name);
@@ -156,7 +156,7 @@ export function untrained(points, names) {
   return {
     name: "drawn points", recipe: { bias: true, tie: "mistake" }, snippet: "", features: ["x₁", "x₂"], classes, n_train: points.length,
     x: points.map(([x, y]) => [x, y]), y: points.map(([, , name]) => used.indexOf(name)), map: { kind: "none", names: ["x₁", "x₂"] },
-    bias: true, learner: "", predicts: "last", rule: { name: "perceptron", margin: 1, C: 1 }, tie: "mistake", order: "cyclic", steps: [],
+    bias: true, learner: "", predicts: "last", rule: { name: "perceptron", margin: 1, C: 1, asks: "sign", spread: "" }, tie: "mistake", order: "cyclic", steps: [],
     pass_starts: [], complete: true, n_steps: 0, mistakes: { step: [], up: [], down: [], by: null }, w: [new Array(classes.length > 2 ? 3 * classes.length : 3).fill(0)],
     kernel: null, kept: null, n_mistakes: 0, mistakes_per_pass: [], converged: false, cycle: null, held_out: null, R2: 1, separator: null,
     proof: true, bounds: [], why_no_bound: "", certificate: null, max_margin: null, source: { features: [], classes: [] },

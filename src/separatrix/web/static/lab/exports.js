@@ -1,11 +1,11 @@
-// What can be taken away: the picture, the trace as CSV, the Python program.
+// Exports: the picture, the trace as CSV, the Python program.
 
 import { save } from "./dom.js";
 import { cell } from "./formatting.js";
 
 const COLUMNS = ["pass", "step", "example", "label", "score", "mistake", "rival", "w", "k", "norm2", "k_R2", "progress", "k_gamma", "k2_gamma2"];
 
-// A line a step, as `separatrix trace --format csv` writes it.
+// One line per step, as `separatrix trace --format csv` writes it.
 export function traceCsv(run) {
   const lines = [COLUMNS.join(",")];
   for (let t = 1; t <= run.steps; t += 1) {

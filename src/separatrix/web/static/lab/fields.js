@@ -1,8 +1,8 @@
-// Scores over the plane of the picture: as affine functions where they are that, else on a grid; and their contours.
+// Scores over the plane of the picture, as affine functions if possible, else on a grid; and their contours.
 
 import { kernelValue } from "./run.js";
 
-const EVERY = 32; // a copy of running sums is kept every so many mistakes, so that going back is quick
+const EVERY = 32; // running sums are saved after every so many mistakes, so that going back is fast
 
 export class Fields {
   constructor(run, frame) {
@@ -17,7 +17,7 @@ export class Fields {
     this._sums = {};
   }
 
-  // Where grid point g lies in the plane.
+  // The coordinates of grid point g in the plane.
   place(g) {
     const [x0, x1, y0, y1] = this.frame.window;
     const u = (g % this.nx) / (this.nx - 1);
@@ -33,7 +33,7 @@ export class Fields {
     return [part(across[0]), part(across[1]), part(origin) + (this.run.doc.bias ? w[this.run.D] : 0)];
   }
 
-  // What weights say over the plane: affine functions, or values on the grid, one for each output.
+  // The scores of some weights over the plane: affine functions, or values on the grid, one for each output.
   ofWeights(flat) {
     const { run } = this;
     const outputs = Array.from({ length: run.K }, (_, c) => flat.slice(c * run.width, (c + 1) * run.width));
@@ -105,21 +105,21 @@ export class Fields {
     return Array.from({ length: K }, (_, c) => sums.subarray((which * K + c) * this.size, (which * K + c + 1) * this.size));
   }
 
-  // Sums over the first k mistakes. "votes": the votes of the weights that have gone. "dual": the scores, the scores
+  // Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores, the scores
   // times the step of each mistake, and the votes.
   _running(kind, k) {
     const length = this.size * this.run.K * (kind === "dual" ? 3 : 1);
-    const kept = (this._sums[kind] ??= { copies: [new Float64Array(length)], at: 0, now: new Float64Array(length) });
-    if (kept.at > k) {
-      kept.at = Math.floor(k / EVERY) * EVERY;
-      kept.now.set(kept.copies[kept.at / EVERY]);
+    const sums = (this._sums[kind] ??= { copies: [new Float64Array(length)], at: 0, now: new Float64Array(length) });
+    if (sums.at > k) {
+      sums.at = Math.floor(k / EVERY) * EVERY;
+      sums.now.set(sums.copies[sums.at / EVERY]);
     }
-    while (kept.at < k) {
-      this._add(kind, kept.now, kept.at);
-      kept.at += 1;
-      if (kept.at % EVERY === 0 && !kept.copies[kept.at / EVERY]) kept.copies[kept.at / EVERY] = kept.now.slice();
+    while (sums.at < k) {
+      this._add(kind, sums.now, sums.at);
+      sums.at += 1;
+      if (sums.at % EVERY === 0 && !sums.copies[sums.at / EVERY]) sums.copies[sums.at / EVERY] = sums.now.slice();
     }
-    return kept.now;
+    return sums.now;
   }
 
   _add(kind, sums, m) {
@@ -162,7 +162,7 @@ export class Fields {
     }
   }
 
-  // Which class wins at each point of the grid: 1 or 0 for two classes, −1 for nobody.
+  // The predicted class at each point of the grid: 1 or 0 for two classes, −1 for a tie.
   winners(field) {
     const values = this.onGrid(field);
     const out = new Int8Array(this.size);
@@ -176,7 +176,7 @@ export class Fields {
     return out;
   }
 
-  // The boundary as lines in the plane, and the same for another level of a single score.
+  // The boundary as lines in the plane, or the contour of another level of a single score.
   boundary(field, level = 0) {
     if (field.affine && field.affine.length === 1) {
       const line = this.frame.cut(field.affine[0], level);
@@ -200,7 +200,7 @@ export class Fields {
     return lines;
   }
 
-  // The borders between classes with affine scores: of each pair, the part of its line where no third class is above.
+  // The borders between classes with affine scores: for each pair, the part of its line where no third class scores higher.
   _borders(affine) {
     const lines = [];
     const less = (f, g) => f.map((value, j) => value - g[j]);
@@ -226,7 +226,7 @@ export class Fields {
     return lines;
   }
 
-  // Marching squares. A crossing is known by the edge of the grid that it lies on, so that pieces can be joined.
+  // Marching squares. A crossing is identified by the edge of the grid that it lies on, so that pieces can be joined.
   _contours(values, level, wanted = () => true) {
     const { nx, ny } = this;
     const points = new Map();

@@ -1,4 +1,4 @@
-// Numbers, vectors and sums as the lectures write them.
+// Numbers, vectors, sums and labels as text.
 
 export function num(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -12,8 +12,8 @@ export function num(value) {
 }
 
 export function vec(values, most = 6) {
-  const shown = Array.from(values.slice(0, most), num);
-  return "(" + shown.join(", ") + (values.length > most ? ", …" : "") + ")";
+  const first = Array.from(values.slice(0, most), num);
+  return "(" + first.join(", ") + (values.length > most ? ", …" : "") + ")";
 }
 
 function factor(value) {
@@ -21,28 +21,28 @@ function factor(value) {
   return text.startsWith("−") ? `(${text})` : text;
 }
 
-// The sum of products: all of them where they are few, else the largest ones and the rest together.
+// A sum of products: all terms if they are few, else the largest terms and the total of the rest.
 export function products(w, x, most = 5) {
   const terms = Array.from(w, (weight, j) => ({ weight, value: x[j], product: weight * x[j] }));
   if (terms.length <= most) return terms.map((t) => `${factor(t.weight)}·${factor(t.value)}`).join(" + ");
   const largest = [...terms].sort((a, b) => Math.abs(b.product) - Math.abs(a.product)).slice(0, most - 1);
   const rest = terms.reduce((sum, t) => sum + t.product, 0) - largest.reduce((sum, t) => sum + t.product, 0);
-  const told = largest.map((t) => `${factor(t.weight)}·${factor(t.value)}`);
-  return [...told, `${factor(rest)} of ${terms.length - largest.length} more`].join(" + ");
+  const summands = largest.map((t) => `${factor(t.weight)}·${factor(t.value)}`);
+  return [...summands, `${factor(rest)} of ${terms.length - largest.length} more`].join(" + ");
 }
 
-export function count(n, one, many = one + "s") {
-  return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+export function count(n, singular, plural = singular + "s") {
+  return `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
 }
 
-// A label as it is read aloud: −1 and +1 with their signs where these are the classes.
+// A label as text; the classes −1 and 1 are written −1 and +1.
 export function label(classes, code) {
   const name = classes[code];
   if (classes.length === 2 && classes[0] === -1 && classes[1] === 1) return code === 1 ? "+1" : "−1";
   return String(name).replace(/^-/, "−");
 }
 
-// A cell of a CSV file. A text that a spreadsheet would take for a formula is kept from being one.
+// A cell of a CSV file. Text that a spreadsheet would take for a formula is escaped.
 export function cell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);

@@ -1,4 +1,4 @@
-// The window of the picture: examples to points of the plane, points of the plane to pixels.
+// The coordinates of the picture: examples to points of the plane, points of the plane to pixels.
 
 export class Frame {
   constructor(run, width, height, fixed = null) {
@@ -17,7 +17,7 @@ export class Frame {
     return across.map((direction) => direction.reduce((sum, value, j) => sum + value * (x[j] - origin[j]), 0));
   }
 
-  // A point of the plane as an example.
+  // The example at a point of the plane.
   lift([p, q]) {
     const { origin, across } = this.run.doc.plane;
     return origin.map((value, j) => value + p * across[0][j] + q * across[1][j]);
@@ -38,12 +38,12 @@ export class Frame {
     return [x0 - 0.14 * dx, x1 + 0.14 * dx, y0 - 0.14 * dy, y1 + 0.14 * dy];
   }
 
-  // Whether two directions are of so different size that each needs a scale of its own.
+  // Whether width and height differ so much that each axis needs its own scale.
   _apart(w, h) {
     return w > 0 && h > 0 && Math.max(w / h, h / w) > 5;
   }
 
-  // Else one unit is as long across as it is up.
+  // Otherwise one unit has the same length on both axes.
   _widen() {
     const inner = this.inner();
     const [x0, x1, y0, y1] = this.window;
@@ -74,9 +74,9 @@ export class Frame {
   // The line a·p + b·q + c = level where it crosses the window, or null.
   cut([a, b, c], level = 0) {
     const [x0, x1, y0, y1] = this.window;
-    const found = [];
+    const ends = [];
     const add = (p, q) => {
-      if (!found.some(([fp, fq]) => Math.abs(fp - p) + Math.abs(fq - q) < 1e-12 * (x1 - x0))) found.push([p, q]);
+      if (!ends.some(([fp, fq]) => Math.abs(fp - p) + Math.abs(fq - q) < 1e-12 * (x1 - x0))) ends.push([p, q]);
     };
     if (b !== 0) for (const p of [x0, x1]) {
       const q = (level - c - a * p) / b;
@@ -86,10 +86,10 @@ export class Frame {
       const p = (level - c - b * q) / a;
       if (p >= x0 && p <= x1) add(p, q);
     }
-    return found.length >= 2 ? found.slice(0, 2) : null;
+    return ends.length >= 2 ? ends.slice(0, 2) : null;
   }
 
-  // The number of the example nearest to a pixel, or null where none is near.
+  // The index of the example nearest to a pixel, or null if none is near.
   pick(px, py, reach = 14) {
     let best = null;
     let nearest = reach * reach;

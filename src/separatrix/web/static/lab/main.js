@@ -1,4 +1,4 @@
-// The lab: the viewer with the engine behind it. A recipe goes out, a document comes back, the address keeps the recipe.
+// The lab: sends a recipe to the server, shows the document that comes back, and keeps the recipe in the address.
 
 import { Controls } from "./controls.js";
 import { h, save } from "./dom.js";
@@ -11,8 +11,9 @@ import { count } from "./formatting.js";
 
 const message = document.getElementById("message");
 const summary = document.getElementById("summary");
-let recipe = fromAddress(readState());
-let asking = null;
+let defaults = null;
+let recipe = null;
+let pending = null;
 
 function say(text, kind = "") {
   message.textContent = text;
@@ -20,17 +21,17 @@ function say(text, kind = "") {
 }
 
 async function ask(path, body) {
-  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: asking?.signal });
+  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: pending?.signal });
   if (!reply.ok) {
-    const told = await reply.json().catch(() => ({}));
-    throw new Error(told.error ?? `the lab answered ${reply.status}`);
+    const problem = await reply.json().catch(() => ({}));
+    throw new Error(problem.error ?? `the lab replied with status ${reply.status}`);
   }
   return reply;
 }
 
 const extras = [
-  h("button", { type: "button", id: "save-page", title: "This run as a page of its own", onclick: savePage }, "Page"),
-  h("button", { type: "button", id: "copy-link", title: "A link that brings this back", onclick: copyLink }, "Copy link"),
+  h("button", { type: "button", id: "save-page", title: "Save this run as a standalone page", onclick: savePage }, "Page"),
+  h("button", { type: "button", id: "copy-link", title: "Copy a link to this state of the lab", onclick: copyLink }, "Copy link"),
 ];
 const viewer = new Viewer(document.getElementById("viewer"), { onChange: keep, extras });
 const editor = new Editor(viewer, {
@@ -43,7 +44,7 @@ const editor = new Editor(viewer, {
 let controls = null;
 
 function keep() {
-  const address = toAddress(recipe);
+  const address = toAddress(recipe, defaults);
   if (address === null) {
     writeState({ data: recipe.data });
     return;
@@ -55,7 +56,7 @@ function keep() {
 function show(doc, state) {
   if (recipe.data !== "points") viewer.window = null;
   document.getElementById("viewer").hidden = false;
-  controls.show(recipe, doc); // before the picture, which takes the room that is left
+  controls.show(recipe, doc); // before the picture, which fills the remaining space
   editor.take(recipe.data === "points" ? recipe.points : null, doc);
   viewer.load(doc, state);
   const counts = `${count(doc.n_train, "example")}, ${count(doc.features.length, "feature")}, ${count(doc.classes.length, "class", "classes")}`;
@@ -63,20 +64,20 @@ function show(doc, state) {
   keep();
 }
 
-// Ask the engine; go to step t of what comes back.
+// Train, and show step t of the result.
 async function run(t, views) {
-  asking?.abort();
-  asking = new AbortController();
-  const mine = asking;
+  pending?.abort();
+  pending = new AbortController();
+  const mine = pending;
   viewer.stop();
   const waiting = setTimeout(() => say("Running …", "quiet"), 250);
   try {
     const doc = await (await ask("/api/run", recipe)).json();
-    if (mine !== asking) return;
+    if (mine !== pending) return;
     say("");
     show(doc, { t, views });
   } catch (error) {
-    if (error.name !== "AbortError" && mine === asking) say(error.message, "bad");
+    if (error.name !== "AbortError" && mine === pending) say(error.message, "bad");
   } finally {
     clearTimeout(waiting);
   }
@@ -89,9 +90,9 @@ function draw(points) {
     run(Infinity, viewer.state.views.length ? viewer.state.views : undefined);
     return;
   }
-  asking?.abort();
-  asking = null;
-  say(points.length ? "Add a point of another class: a boundary needs two." : "");
+  pending?.abort();
+  pending = null;
+  say(points.length ? "Add a point of another class: a boundary needs two classes." : "");
   show(untrained(points, editor.names), { t: 0 });
 }
 
@@ -105,21 +106,22 @@ async function savePage() {
 }
 
 async function copyLink() {
-  if (toAddress(recipe) === null) {
-    say("These data are too long for a link: save the page, or the data, instead.", "bad");
+  if (toAddress(recipe, defaults) === null) {
+    say("The data are too long for a link: save the page instead.", "bad");
     return;
   }
   try {
     await navigator.clipboard.writeText(location.href);
-    say("The link is copied.", "quiet");
+    say("Link copied.", "quiet");
   } catch {
-    say(`Copy this: ${location.href}`, "quiet");
+    say(`Copy this link: ${location.href}`, "quiet");
   }
 }
 
 async function start() {
   document.getElementById("choose").open = innerWidth > 900;
   const choices = await (await fetch("/api/choices")).json();
+  defaults = choices.defaults;
   controls = new Controls(document.getElementById("controls"), choices, {
     onRecipe: (changed) => {
       const end = viewer.run && viewer.state.t === viewer.run.steps && viewer.run.steps > 0;
@@ -139,10 +141,10 @@ async function start() {
 }
 
 async function open() {
-  const given = readState();
-  recipe = fromAddress(given);
+  const entries = readState();
+  recipe = fromAddress(entries, defaults);
   controls.show(recipe);
-  const { t = 0, views } = viewState(given);
+  const { t = 0, views } = viewState(entries);
   if (recipe.data === "points") {
     editor.begin(recipe.points, [...new Set(["-1", "1", ...recipe.points.map(([, , name]) => name)])], recipe.points.length ? null : BLANK_WINDOW);
     if (new Set(recipe.points.map(([, , name]) => name)).size < 2) {
@@ -150,7 +152,7 @@ async function open() {
       return;
     }
   }
-  if (recipe.data === "csv" && !recipe.csv) return; // the controls ask for it
+  if (recipe.data === "csv" && !recipe.csv) return; // the controls ask for the data
   await run(t, views);
 }
 

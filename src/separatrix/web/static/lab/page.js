@@ -1,4 +1,4 @@
-// A recorded run, on a page of its own.
+// The standalone page of a recorded run.
 
 import { readState, viewState, writeState } from "./state.js";
 import { Viewer } from "./viewer.js";

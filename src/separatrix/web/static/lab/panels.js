@@ -12,17 +12,17 @@ function sign(y) {
   return y === 1 ? "+" : "−";
 }
 
-// What the rule compares, and how it went, in words.
+// The comparison that the rule makes, and its result, in words.
 function judged(run, now) {
   const { rule, tie } = run.doc;
   const what = run.K === 1 ? "y·score" : "lead";
   const amount = num(now.lead);
-  if (rule.name === "margin") return `${what} = ${amount} ${now.mistake ? "≤" : ">"} margin ${num(rule.margin)}`;
-  if (rule.name !== "perceptron") return `loss = max(0, 1 − ${what}) = ${num(Math.max(0, 1 - now.lead))}`;
+  if (rule.asks === "margin") return `${what} = ${amount} ${now.mistake ? "≤" : ">"} margin ${num(rule.margin)}`;
+  if (rule.asks === "loss") return `loss = max(0, 1 − ${what}) = ${num(Math.max(0, 1 - now.lead))}`;
   if (now.lead === 0) {
     if (tie === "mistake") return run.K === 1 ? "a score of 0 is a mistake" : "a tie is a mistake";
     if (run.K === 1) return `a score of 0 means ${label(run.classes, tie === "+1" ? 1 : 0)}`;
-    return "of a tie the first class is taken";
+    return "a tie predicts the first class";
   }
   return `${what} = ${amount} ${now.lead > 0 ? ">" : "<"} 0`;
 }
@@ -34,10 +34,10 @@ function scoreLines(run, now) {
   const name = (c) => (run.K === 1 ? "w" : `w[${label(run.classes, c)}]`);
   const written = (c) => {
     const w = run.weights(now.before, c);
-    const told = run.doc.bias
+    const sum = run.doc.bias
       ? `⟨${name(c)},${space}⟩ + b = ${products(w.slice(0, run.D), z.slice(0, run.D))} + ${num(w[run.D]).replace(/^−(.*)/, "(−$1)")}`
       : `⟨${name(c)},${space}⟩ = ${products(w, z)}`;
-    return h("p", { class: "sum" }, told, " = ", h("strong", null, num(now.scores[c])));
+    return h("p", { class: "sum" }, sum, " = ", h("strong", null, num(now.scores[c])));
   };
   if (run.K === 1) return [written(0)];
   const lead = `lead of ${label(run.classes, now.y)} over ${label(run.classes, now.rival)}: `;
@@ -53,12 +53,12 @@ function dualScore(run, now) {
     run.credit(m, 1, gains);
     terms.push({ gain: run.K === 1 ? gains[0] : gains[now.y], value });
   }
-  const shown = terms.filter((t) => t.gain !== 0);
-  const few = shown.slice(-4).map((t) => `${t.gain > 0 ? "+" : "−"} ${num(t.value)}`);
-  const sum = shown.length > 4 ? ["…", ...few] : few;
-  const told = sum.join(" ").replace(/^\+ /, "") || "0, for there was no mistake yet";
+  const nonzero = terms.filter((t) => t.gain !== 0);
+  const few = nonzero.slice(-4).map((t) => `${t.gain > 0 ? "+" : "−"} ${num(t.value)}`);
+  const summands = nonzero.length > 4 ? ["…", ...few] : few;
+  const sum = summands.join(" ").replace(/^\+ /, "") || "0 (no mistake yet)";
   return [
-    h("p", { class: "sum" }, `Σ ±k(mistake, x) = ${told} = `, h("strong", null, num(run.K === 1 ? now.scores[0] : now.scores[now.y]))),
+    h("p", { class: "sum" }, `Σ ±k(mistake, x) = ${sum} = `, h("strong", null, num(run.K === 1 ? now.scores[0] : now.scores[now.y]))),
     run.K > 1 ? h("p", { class: "sum" }, `lead over ${label(run.classes, now.rival)}: `, h("strong", null, num(now.lead))) : null,
   ];
 }
@@ -81,21 +81,20 @@ function namedTable(run, now) {
 }
 
 function updateLines(run, now) {
-  const rule = run.doc.rule.name;
   const tilde = run.doc.bias ? "(φ, 1)" : "φ";
   const x = run.doc.map.kind === "none" ? (run.doc.bias ? "x̃" : "x") : tilde;
   const by = run.by(now.k - 1);
   const times = by === 1 ? "" : `${num(by)}·`;
-  if (run.dual) return [h("p", { class: "sum" }, `example ${now.example} joins the sum with the sign ${sign(now.y)}`)];
+  if (run.dual) return [h("p", { class: "sum" }, `example ${now.example} is added to the sum with sign ${sign(now.y)}`)];
   const z = run.phiOf(now.example);
-  const one = (c, plus) => {
+  const update = (c, plus) => {
     const name = run.K === 1 ? "w" : `w[${label(run.classes, c)}]`;
     const [old, fresh] = [run.weights(now.k - 1, c), run.weights(now.k, c)];
-    if (rule.startsWith("arow")) return h("p", { class: "sum" }, `${name} moves along Σ${x}: ${vec(old)} → ${vec(fresh)}`);
+    if (run.doc.rule.spread) return h("p", { class: "sum" }, `${name} moves along Σ${x}: ${vec(old)} → ${vec(fresh)}`);
     return h("p", { class: "sum" }, `${name} ← ${name} ${plus} ${times}${x} = ${vec(old)} ${plus} ${times}${vec(z)} = `, h("strong", null, vec(fresh)));
   };
-  if (run.K === 1) return [one(0, sign(now.y))];
-  return [one(now.y, "+"), one(now.rival, "−")];
+  if (run.K === 1) return [update(0, sign(now.y))];
+  return [update(now.y, "+"), update(now.rival, "−")];
 }
 
 function weightsTable(run, now, named) {
@@ -118,13 +117,13 @@ export function stepPanel(panel, run, t) {
   const w = (k) => (run.dual ? `a sum of ${count(k, "mistake")}` : vec(run.weights(k)));
   const named = run.doc.bias && !run.dual ? "(w, b)" : "w";
   if (!run.steps) {
-    put(panel, h("h2", null, "Draw"), h("p", { class: "say" }, "Click to add a point of the chosen class, drag one to move it. As soon as there are two classes, the perceptron learns from what is drawn."));
+    put(panel, h("h2", null, "Draw"), h("p", { class: "say" }, "Click to add a point of the chosen class; drag a point to move it. As soon as there are two classes, the perceptron is trained on the points."));
     return;
   }
   if (now.example === null) {
     put(panel, h("h2", null, "Before the first step"),
       h("p", { class: "say" }, run.dual ? "No mistake yet: every score is 0." : `Training starts from ${named} = 0: every score is 0.`),
-      h("p", { class: "quiet" }, "→ and ← step by example, ↓ and ↑ by mistake, space plays."),
+      h("p", { class: "quiet" }, "→ and ← move by one example, ↓ and ↑ by one mistake; space plays."),
       run.K === 1 ? h("dl", { class: "facts" }, fact("w-after", named, w(0))) : null);
     return;
   }
@@ -158,67 +157,67 @@ export function proofPanel(panel, run, t, whole, onWhole) {
   const lines = run.proof(k);
   const R2 = doc.R2 ?? (doc.proof ? run.kernelR2() : null);
   const head = h("h2", null, "The proof ", h("small", null, `after ${count(k, "mistake")}`));
-  const found = [head, proofChart(run, k, whole)];
+  const content = [head, proofChart(run, k, whole)];
   if (!doc.proof) {
-    found.push(h("p", { class: "say" }, `The two lines are about the perceptron rule. Here ‖w‖² = ${num(lines.norm2)}.`));
+    content.push(h("p", { class: "say" }, `The proof is for the perceptron rule only. Here ‖w‖² = ${num(lines.norm2)}.`));
   } else {
     const cap = run.K > 1 ? "2R²" : "R²";
-    found.push(h("p", { class: "line", id: "line-1" }, h("b", { class: "upper" }, "1 "), `‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${k}·${num(R2)} = ${num(lines.kR2)}`, holds(lines.norm2, "≤", lines.kR2)));
+    content.push(h("p", { class: "line", id: "line-1" }, h("b", { class: "upper" }, "1 "), `‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${k}·${num(R2)} = ${num(lines.kR2)}`, holds(lines.norm2, "≤", lines.kR2)));
     if (doc.separator) {
       const gamma = doc.separator.gamma;
-      found.push(
+      content.push(
         h("p", { class: "line", id: "line-2" }, h("b", { class: "lower" }, "2 "), `⟨w,u⟩ = ${num(lines.progress)} ≥ k·γ = ${k}·${num(gamma)} = ${num(lines.kGamma)}`, holds(lines.progress, "≥", lines.kGamma)),
         h("p", { class: "line", id: "between" }, `k²γ² = ${num(lines.k2Gamma2)} ≤ ‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${num(lines.kR2)}`),
         h("p", { class: "line", id: "bound" }, `so k ≤ ${cap}/γ² = `, h("strong", null, num(run.bound)), `. Here k = `, h("strong", null, num(k)), "."),
         h("progress", { max: Math.max(run.bound, 1), value: k, "aria-label": `${k} mistakes of at most ${run.bound}` }),
-        h("label", { class: "switch" }, h("input", { type: "checkbox", id: "whole", checked: whole, onchange: (e) => onWhole(e.target.checked) }), " draw to where the lines cross"),
+        h("label", { class: "switch" }, h("input", { type: "checkbox", id: "whole", checked: whole, onchange: (e) => onWhole(e.target.checked) }), " extend to the intersection"),
       );
     } else {
-      found.push(h("p", { class: "say" }, run.dual ? "The margin in the kernel's space is not computed, so line 2 has no numbers." : "There is no separator, so there is no γ: line 2 has no meaning, and nothing stops k."));
+      content.push(h("p", { class: "say" }, run.dual ? "The margin in the kernel's space is not computed, so line 2 has no numbers." : "The data are not separable, so there is no γ: line 2 does not apply, and k is not bounded."));
     }
   }
   if (doc.bounds.length) {
-    found.push(h("details", null, h("summary", null, "Theorems about the whole run"),
+    content.push(h("details", null, h("summary", null, "Theorems about the whole run"),
       h("ul", { id: "theorems" }, doc.bounds.map((b) => h("li", null, `${b.theorem}: ${b.quantity} ${num(b.made)} ≤ ${num(b.possible)}`)))));
   }
-  put(panel, found);
+  put(panel, content);
 }
 
 export function outcome(run) {
   const { doc } = run;
-  const k = count(doc.n_mistakes, doc.rule.name === "perceptron" ? "mistake" : "correction");
+  const k = count(doc.n_mistakes, doc.rule.asks === "sign" ? "mistake" : "correction");
   const passes = doc.mistakes_per_pass.length;
-  const said = [];
+  const sentences = [];
   if (doc.converged) {
     const w = run.dual ? "" : run.K === 1 && run.width <= 8 && doc.complete ? `: w = ${vec(run.weights(run.m), 8)} separates the examples` : "";
-    said.push(`Pass ${passes} is clean${w}, after ${k}.`);
-  } else said.push(`After ${count(passes, "pass", "passes")} and ${k} there has been no clean pass.`);
+    sentences.push(`Pass ${passes} is clean${w}, after ${k}.`);
+  } else sentences.push(`After ${count(passes, "pass", "passes")} and ${k} there has been no clean pass.`);
   if (doc.cycle) {
     const [start, period] = doc.cycle;
     const what = run.dual ? "scores" : "weights";
-    said.push(`The ${what} at the start of pass ${start} come back ${period === 1 ? "every pass" : `every ${period} passes`}: a cycle, so it goes on for ever.`);
+    sentences.push(`The ${what} at the start of pass ${start} come back ${period === 1 ? "every pass" : `every ${period} passes`}: a cycle, so training never ends.`);
   }
-  if (!doc.complete) said.push(`Shown are the first ${count(run.steps, "step")} of ${doc.n_steps.toLocaleString("en")}.`);
-  return said.join(" ");
+  if (!doc.complete) sentences.push(`Only the first ${count(run.steps, "step")} of ${doc.n_steps.toLocaleString("en")} are shown.`);
+  return sentences.join(" ");
 }
 
 export function certificatePanel(panel, run) {
-  const { certificate, cycle, max_margin: street } = run.doc;
+  const { certificate, cycle, max_margin: maxMargin } = run.doc;
   const end = h("p", { class: "say", id: "outcome" }, outcome(run));
   if (!certificate) {
-    put(panel, h("h2", null, "Can it be done?"), end, h("p", { class: "say" }, "The certificate is about linear boundaries, in x or behind a feature map. With a kernel there is none."));
+    put(panel, h("h2", null, "Is it separable?"), end, h("p", { class: "say" }, "Certificates exist for linear boundaries, with or without a feature map, but not for kernels."));
     return;
   }
   const good = certificate.verdict === "separable";
   const [, ...lines] = certificate.lines;
   put(panel,
-    h("h2", null, "Can it be done? ", h("span", { class: good ? "chip good" : "chip bad", id: "certificate" }, certificate.verdict)),
+    h("h2", null, "Is it separable? ", h("span", { class: good ? "chip good" : "chip bad", id: "certificate" }, certificate.verdict)),
     end,
     cycle ? h("p", { class: "chips" }, h("span", { class: "chip bad", id: "cycle" }, `cycle: from pass ${cycle[0]}, period ${count(cycle[1], "pass", "passes")}`)) : null,
     certificate.witness.length
       ? h("div", { id: "witness" }, h("h3", null, "Witness"), h("p", { class: certificate.witness.length > 4 ? "say" : "sum" }, certificate.witness.slice(0, 8).map((w) => `${w.weight} × example ${w.row}${run.K > 1 ? ` against ${label(run.classes, w.rival)}` : ""}`).join(" + ") + (certificate.witness.length > 8 ? " + …" : "") + " = 0"))
       : null,
-    street ? h("p", { class: "say", id: "street" }, `The widest margin, ${num(street.margin)}, is held by ${street.support.length <= 8 ? `examples ${street.support.join(", ")}` : count(street.support.length, "example")}.`) : null,
+    maxMargin ? h("p", { class: "say", id: "street" }, `The widest margin, ${num(maxMargin.margin)}, is determined by ${maxMargin.support.length <= 8 ? `examples ${maxMargin.support.join(", ")}` : count(maxMargin.support.length, "example")}.`) : null,
     h("details", null, h("summary", null, "The certificate in words"), h("ul", null, lines.map((line) => h("li", null, line)))),
   );
 }
@@ -230,7 +229,7 @@ export function passesPanel(panel, run, t) {
   const best = scores ? Math.max(...scores) : 0;
   const percent = (value) => `${num(Math.round(value * 1000) / 10)} %`;
   put(panel,
-    h("h2", null, "Passes ", h("small", null, `${doc.rule.name === "perceptron" ? "mistakes" : "corrections"} in each`)),
+    h("h2", null, "Passes ", h("small", null, `${doc.rule.asks === "sign" ? "mistakes" : "corrections"} in each`)),
     passesChart(run, pass),
     scores
       ? h("p", { class: "say", id: "held-out" }, `Held-out accuracy on ${count(doc.x.length - doc.n_train, "example")}: `, pass ? `${percent(scores[pass - 1])} after pass ${pass}, ` : "", `best ${percent(best)} after pass ${scores.indexOf(best) + 1}.`)

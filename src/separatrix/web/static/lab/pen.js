@@ -1,4 +1,4 @@
-// One drawing, two ways: on a canvas, quickly; or as SVG, for export.
+// Two drawing backends with one interface: a canvas for the screen, SVG for export.
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", "DejaVu Sans", sans-serif';
 
@@ -47,7 +47,7 @@ export class CanvasPen {
     this._paint(style);
   }
 
-  // Several lines of points as one path.
+  // Several polylines as one path.
   path(lines, style, closed = false) {
     const c = this.context;
     c.beginPath();
@@ -135,7 +135,7 @@ function r(value) {
   return Number(value.toFixed(2));
 }
 
-// The outline of the marker of a class, a shape of its own for each.
+// The outline of the marker of a class; each class has its own shape.
 export function marker(shape, x, y, size) {
   if (shape === 0) return null; // a circle
   const at = (angles, radius) => angles.map((a) => [x + radius * Math.sin(a), y - radius * Math.cos(a)]);

@@ -1,4 +1,4 @@
-// The picture: points, regions, boundaries old and new, the street, the witness, the vector w.
+// The picture: points, regions, old and new boundaries, the margin band, the witness, the vector w.
 
 import { Fields } from "./fields.js";
 import { Frame, ticks } from "./frame.js";
@@ -29,7 +29,7 @@ export function theme() {
   };
 }
 
-// Which views can be drawn of a run.
+// The views that can be drawn for a run.
 export function available(run) {
   const { doc } = run;
   return {
@@ -49,7 +49,7 @@ export class Picture {
     this._layer = null;
   }
 
-  // Forget the drawn points: one was moved.
+  // Discard the cached points after one was moved.
   forget() {
     this._layer = null;
   }
@@ -59,7 +59,7 @@ export class Picture {
     return n <= 40 ? 7 : n <= 250 ? 5 : n <= 2500 ? 3.4 : 2.2;
   }
 
-  // A view's field as training stands after step t.
+  // The scores of a view after step t.
   field(view, t) {
     const { run, fields } = this;
     if (view === "averaged") return fields.averaged(t);
@@ -86,7 +86,7 @@ export class Picture {
     return pen.toString();
   }
 
-  // The points do not change from step to step: they are drawn once.
+  // The points do not change between steps, so they are drawn once.
   _points(ratio, colours) {
     const key = `${ratio} ${colours.paper}`;
     if (this._layer?.key !== key) {
@@ -195,7 +195,7 @@ export class Picture {
     pen.text(up, inner.x + 6, inner.y + 14, style);
   }
 
-  // The street and the points that hold it come with the max-margin boundary, and at the end.
+  // The margin band and its support vectors are shown with the max-margin boundary, and at the end.
   _street(state) {
     const asked = state.views.includes("margin") || (state.t === this.run.steps && this.run.steps > 0);
     return state.street && asked && this.run.doc.max_margin !== null;
@@ -245,7 +245,7 @@ export class Picture {
     this._vector(pen, state, colours);
   }
 
-  // w, drawn from the boundary into the side that it calls positive.
+  // The vector w, drawn from the boundary into the positive side.
   _vector(pen, state, colours) {
     const { run, frame, fields } = this;
     this._wBoxes = [];
@@ -261,7 +261,7 @@ export class Picture {
       if (line === null) return;
       from = [(line[0][0] + line[1][0]) / 2, (line[0][1] + line[1][1]) / 2];
     }
-    // across the line as it is on the screen, or as long as it is where it starts at the origin and fits
+    // perpendicular to the line on the screen, or with its true length if it starts at the origin and fits
     const start = frame.toPixels(from);
     const inner = frame.inner();
     const slope = [(a * (x1 - x0)) / inner.width, (-b * (y1 - y0)) / inner.height];
@@ -275,7 +275,7 @@ export class Picture {
     pen.text("w", away[0], base, { size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center" });
   }
 
-  // Coordinates and labels of a few points, each where it covers nothing; one that finds no room is left out.
+  // The coordinates and labels of a few points, placed where they cover nothing; those without room are left out.
   _names(pen, state, colours) {
     const { run, frame, radius } = this;
     if (run.doc.x.length > 12) return;

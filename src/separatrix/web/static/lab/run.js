@@ -1,4 +1,4 @@
-// A run, from its document: the weights after any mistake, the score of any example, the lines of the proof.
+// A run, computed from its document: the weights after any mistake, the score of any example, the lines of the proof.
 
 export class Run {
   constructor(doc) {
@@ -17,7 +17,7 @@ export class Run {
     this._norms = this.dual ? this._dualNorms() : doc.w.map((w) => dot(w, w));
   }
 
-  // φ(x), with a 1 behind it where there is a bias.
+  // φ(x), with a 1 appended if there is a bias.
   phi(x) {
     const mapped = mapFeatures(this.doc.map, x);
     if (this.doc.bias && !this.dual) mapped.push(1);
@@ -29,7 +29,7 @@ export class Run {
     return this._phi.get(i);
   }
 
-  // How many mistakes there were up to step t.
+  // The number of mistakes up to step t.
   mistakesAt(t) {
     let low = 0;
     let high = this.m;
@@ -90,7 +90,7 @@ export class Run {
     return kernelValue(this.doc.kernel, this.doc.x[i], this.doc.x[j]) + (this.doc.bias ? 1 : 0);
   }
 
-  // Add what mistake m gives to the scores where its kernel value is `value`.
+  // Add the contribution of mistake m to the scores of an example, given their kernel value.
   credit(m, value, scores) {
     const { up, down } = this.doc.mistakes;
     if (this.K === 1) scores[0] += (up[m] === 1 ? 1 : -1) * this.by(m) * value;
@@ -100,7 +100,7 @@ export class Run {
     }
   }
 
-  // y·score, or the lead of the true class over the best of the others, and that other.
+  // y·score, or the lead of the true class over the best other class, and that class.
   lead(scores, y) {
     if (this.K === 1) return { lead: y === 1 ? scores[0] : -scores[0], rival: 1 - y };
     let rival = -1;
@@ -118,11 +118,11 @@ export class Run {
     const y = this.doc.y[example];
     const scores = this.scores(before, example);
     const { lead, rival } = this.lead(scores, y);
-    const told = mistake ? this.doc.mistakes.down[k - 1] : rival;
-    return { t, k, before, pass: this.passAt(t), mistake, example, y, scores, lead, rival: this.K > 1 ? told : 1 - y };
+    const lowered = mistake ? this.doc.mistakes.down[k - 1] : rival;
+    return { t, k, before, pass: this.passAt(t), mistake, example, y, scores, lead, rival: this.K > 1 ? lowered : 1 - y };
   }
 
-  // The lines of the proof after k mistakes; null where they have no meaning.
+  // The lines of the proof after k mistakes; null for those that do not apply.
   proof(k) {
     const { R2, separator, proof } = this.doc;
     const lines = { norm2: this._norms[k], kR2: null, progress: null, kGamma: null, k2Gamma2: null };
@@ -194,7 +194,7 @@ function mapFeatures(map, x) {
   return [...x];
 }
 
-// Before mistake k: the sum of the weights after each of the steps that earlier weights lasted.
+// Entry k is the sum of the weights after each step before mistake k.
 function prefixSums(path, steps) {
   const sums = [new Array(path[0].length).fill(0)];
   for (let k = 1; k < path.length; k += 1) {

@@ -1,29 +1,29 @@
-// The state of the page as the fragment of its address, so that a link brings it back.
+// The state of the page in the fragment of its address, so that a link restores it.
 
 export function readState() {
-  const given = new URLSearchParams(location.hash.slice(1));
+  const parameters = new URLSearchParams(location.hash.slice(1));
   const out = {};
-  for (const [key, value] of given) out[key] = value;
+  for (const [key, value] of parameters) out[key] = value;
   return out;
 }
 
-export function viewState(given) {
+export function viewState(entries) {
   const state = {};
-  if (given.step !== undefined) state.t = given.step === "end" ? Infinity : Number(given.step) || 0;
-  if (given.views !== undefined) state.views = given.views.split(",").filter(Boolean);
+  if (entries.step !== undefined) state.t = entries.step === "end" ? Infinity : Number(entries.step) || 0;
+  if (entries.views !== undefined) state.views = entries.views.split(",").filter(Boolean);
   return state;
 }
 
 let waiting = null;
 
-// Browsers take only so many changes of the address a second: the last of a burst is written.
+// Browsers limit how often the address may change, so only the last change of a burst is written.
 export function writeState(entries) {
   clearTimeout(waiting);
   waiting = setTimeout(() => write(entries), 120);
 }
 
 function write(entries) {
-  const kept = new URLSearchParams();
-  for (const [key, value] of Object.entries(entries)) if (value !== undefined && value !== null && value !== "") kept.set(key, value);
-  history.replaceState(null, "", "#" + kept.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%3B", ";"));
+  const parameters = new URLSearchParams();
+  for (const [key, value] of Object.entries(entries)) if (value !== undefined && value !== null && value !== "") parameters.set(key, value);
+  history.replaceState(null, "", "#" + parameters.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%3B", ";"));
 }

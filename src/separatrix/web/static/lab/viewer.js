@@ -1,4 +1,4 @@
-// The viewer: the picture, the panels and the steps. It works on a document alone; nothing is asked of anybody.
+// The viewer: the picture, the panels and the step controls. It needs only a document, no server.
 
 import { h, put, s, save } from "./dom.js";
 import { fileName, savePng, traceCsv } from "./exports.js";
@@ -7,7 +7,7 @@ import { Picture, VIEWS, available } from "./picture.js";
 import { Run } from "./run.js";
 import { count, label, num } from "./formatting.js";
 
-// The word, or on a narrow screen a cross.
+// The word "mistake", or a cross on a narrow screen.
 function mistakeWord() {
   return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
 }
@@ -32,7 +32,7 @@ export class Viewer {
     const button = (id, text, title, action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
     this.canvas = h("canvas", { id: "picture", role: "img" });
     this.stage = h("div", { class: "stage" }, this.canvas);
-    this.legend = h("div", { class: "legend", role: "group", "aria-label": "Boundaries to draw" });
+    this.legend = h("div", { class: "legend", role: "group", "aria-label": "Boundaries shown" });
     this.key = h("p", { class: "key", id: "key" });
     this.note = h("p", { class: "note", id: "plane-note" });
     this.scrub = h("input", { type: "range", id: "scrub", min: 0, step: 1, "aria-label": "Step", oninput: () => this.go(Number(this.scrub.value)) });
@@ -42,22 +42,22 @@ export class Viewer {
     this.tempo = h("select", { id: "speed", onchange: () => { this.speed = Number(this.tempo.value); this._restart(); } },
       SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} / s`)));
     const transport = h("div", { class: "transport", role: "group", "aria-label": "Steps" },
-      button("first", "|◀", "To the beginning (Home)", () => this.go(0)),
-      button("back-mistake", ["◀ ", ...mistakeWord()], "One mistake back (up arrow)", () => this.mistake(-1)),
-      button("back", "◀", "One example back (left arrow)", () => this.go(this.state.t - 1)),
+      button("first", "|◀", "Go to the beginning (Home)", () => this.go(0)),
+      button("back-mistake", ["◀ ", ...mistakeWord()], "Previous mistake (up arrow)", () => this.mistake(-1)),
+      button("back", "◀", "Previous example (left arrow)", () => this.go(this.state.t - 1)),
       this.playing,
-      button("forward", "▶", "One example on (right arrow)", () => this.go(this.state.t + 1)),
-      button("forward-mistake", [...mistakeWord(), " ▶"], "One mistake on (down arrow)", () => this.mistake(1)),
-      button("end", "▶|", "To the end (End)", () => this.go(Infinity)),
+      button("forward", "▶", "Next example (right arrow)", () => this.go(this.state.t + 1)),
+      button("forward-mistake", [...mistakeWord(), " ▶"], "Next mistake (down arrow)", () => this.mistake(1)),
+      button("end", "▶|", "Go to the end (End)", () => this.go(Infinity)),
       h("label", { class: "speed" }, "steps ", this.tempo));
     this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
     this.panels = Object.fromEntries(["step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name })]));
-    const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Take away" },
+    const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Save" },
       h("span", { class: "quiet" }, "Save"),
-      button("save-png", "PNG", "The picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
-      button("save-svg", "SVG", "The picture as SVG", () => save(fileName(this.run, "svg"), this.picture.toSvg(this.state), "image/svg+xml")),
-      button("save-csv", "CSV", "Every step as CSV", () => save(fileName(this.run, "csv"), traceCsv(this.run), "text/csv")),
-      button("save-python", "Python", "A Python program that does the same", () => save(fileName(this.run, "py"), this.run.doc.snippet, "text/x-python")),
+      button("save-png", "PNG", "Save the picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
+      button("save-svg", "SVG", "Save the picture as SVG", () => save(fileName(this.run, "svg"), this.picture.toSvg(this.state), "image/svg+xml")),
+      button("save-csv", "CSV", "Save every step as CSV", () => save(fileName(this.run, "csv"), traceCsv(this.run), "text/csv")),
+      button("save-python", "Python", "Save a Python program that does the same", () => save(fileName(this.run, "py"), this.run.doc.snippet, "text/x-python")),
       extras);
     this.tools = h("div", { id: "tools" });
     put(root,
@@ -69,7 +69,7 @@ export class Viewer {
       this.live);
   }
 
-  // Show a document; `state` may say the step and the views.
+  // Show a document; `state` may contain the step and the views.
   load(doc, state = {}) {
     this.stop();
     this.run = new Run(doc);
@@ -93,7 +93,7 @@ export class Viewer {
         ? box(`view-${name}`, title, this.state.views.includes(name), (on) => this._toggleView(name, on), swatch(name, dash))
         : null);
     put(this.legend, views,
-      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support" : "support points", this.state.street, (on) => this._set({ street: on })) : null,
+      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support vectors" : "support vectors", this.state.street, (on) => this._set({ street: on })) : null,
       doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (on) => this._set({ witness: on })) : null);
     const shapes = ["●", "■", "▲", "◆", "▼", "⬟", "★"];
     put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, shapes[c % 7]), ` ${label(doc.classes, c)}`)),
@@ -119,7 +119,7 @@ export class Viewer {
     if (t !== this.state.t || t > this.run.steps) this._set({ t: this._clamped(t) });
   }
 
-  // The next mistake on or back; beyond the last one the end, before the first the beginning.
+  // Go to the next or previous mistake; after the last one to the end, before the first one to the beginning.
   mistake(direction) {
     const { run, state } = this;
     const k = run.mistakesAt(state.t);
@@ -189,7 +189,7 @@ export class Viewer {
     if (!this.run) return;
     const width = Math.floor(this.stage.clientWidth);
     if (!width || (!force && width === this.picture?.frame.width)) return;
-    // as high as leaves the steps in sight
+    // as high as possible with the step controls still visible
     const room = globalThis.innerHeight - (this.stage.getBoundingClientRect().top + globalThis.scrollY) - 140;
     const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(width * 0.5, room)));
     this.canvas.style.width = `${width}px`;
@@ -199,7 +199,7 @@ export class Viewer {
     this.render();
   }
 
-  // The mistakes as ticks below the slider.
+  // Draw the mistakes as ticks below the slider.
   _drawMarks() {
     const width = this.marks.clientWidth || 600;
     this.marks.width = width;
@@ -222,10 +222,10 @@ export class Viewer {
     stepPanel(this.panels.step, run, state.t);
     proofPanel(this.panels.proof, run, state.t, this.whole, (on) => { this.whole = on; this.render(); document.getElementById("whole")?.focus(); });
     passesPanel(this.panels.passes, run, state.t);
-    const said = now.example === null ? "before the first step" : `step ${state.t}, example ${now.example}, ${now.mistake ? `mistake ${now.k}` : "right"}, lead ${num(now.lead)}`;
+    const position = now.example === null ? "before the first step" : `step ${state.t}, example ${now.example}, ${now.mistake ? `mistake ${now.k}` : "right"}, lead ${num(now.lead)}`;
     const end = state.t === run.steps && run.steps ? ` ${outcome(run)}` : "";
-    this.live.textContent = this.timer ? "" : `${said}.${end}`;
-    this.canvas.setAttribute("aria-label", `${run.doc.name}: ${count(run.doc.x.length, "example")} of ${run.classes.length} classes and the boundary; ${said}`);
+    this.live.textContent = this.timer ? "" : `${position}.${end}`;
+    this.canvas.setAttribute("aria-label", `${run.doc.name}: ${count(run.doc.x.length, "example")} of ${run.classes.length} classes and the boundary; ${position}`);
   }
 }
 

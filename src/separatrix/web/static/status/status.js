@@ -1,6 +1,6 @@
 "use strict";
 
-// The status page: what /stats, /ledger, /predict and /explain say, shown. Nothing is kept but the token, for this tab.
+// The status page shows /stats, /ledger and /explain. It stores nothing but the token, for this tab.
 
 const by = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en");
@@ -10,17 +10,17 @@ let input = "features";
 let shownMistakes = -1;
 
 function make(tag, text, name) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  if (name) made.className = name;
-  return made;
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (name) element.className = name;
+  return element;
 }
 
 function draw(tag, attributes, text) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
 }
 
 async function ask(path, body) {
@@ -28,9 +28,9 @@ async function ask(path, body) {
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body && JSON.stringify(body) });
   if (reply.status === 401) by("token-form").hidden = false;
-  const told = await reply.json();
-  if (!reply.ok) throw new Error(told.error);
-  return told;
+  const content = await reply.json();
+  if (!reply.ok) throw new Error(content.error);
+  return content;
 }
 
 function chart(stats) {
@@ -47,8 +47,8 @@ function chart(stats) {
   const y = (share) => bottom - ((bottom - top) * share) / most;
   for (let share = 0; share <= most + 1e-9; share += step) {
     svg.append(draw("line", { class: "grid", x1: left, x2: right, y1: y(share), y2: y(share) }));
-    const shown = `${+(100 * share).toFixed(1)} %`;
-    svg.append(draw("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, shown));
+    const percentage = `${+(100 * share).toFixed(1)} %`;
+    svg.append(draw("text", { x: left - 6, y: y(share) + 4, "text-anchor": "end" }, percentage));
   }
   const points = stats.windows.map((w) => [x((w.from - 1 + w.to) / 2), y(w.error)]);
   const path = points.map((p) => p.map((v) => v.toFixed(1)).join(",")).join(" L");
@@ -88,18 +88,18 @@ function sum(heads, rows, most) {
   return table;
 }
 
-// The score as a sum of features, and before it of columns where there are several and some of them have many features.
-function terms(told, most) {
+// The score as a sum over features; if the model has several columns, some with many features, also as a sum over columns.
+function terms(explanation, most) {
   const short = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
   const written = (value) => (value === null ? "" : short(String(value)));
   const rounded = (value) => String(+value.toPrecision(4));
   const scrolling = make("div", undefined, "scroll");
-  const columns = told.columns || [];
-  if (columns.filter((part) => part.column !== "BIAS").length > 1 && columns.length < told.terms.length) {
+  const columns = explanation.columns || [];
+  if (columns.filter((part) => part.column !== "BIAS").length > 1 && columns.length < explanation.terms.length) {
     const parts = columns.map((part) => [part.column, written(part.value), rounded(part.product)]);
-    scrolling.append(sum(["column", "value", "its part"], parts, most));
+    scrolling.append(sum(["column", "value", "contribution"], parts, most));
   }
-  const all = told.terms.map((term) => [term.name, ...[term.value, term.weight, term.product].map(rounded)]);
+  const all = explanation.terms.map((term) => [term.name, ...[term.value, term.weight, term.product].map(rounded)]);
   scrolling.append(sum(["feature", "value", "weight", "value × weight"], all, most));
   return scrolling;
 }
@@ -109,14 +109,14 @@ function mistake(m) {
   const when = new Date(1000 * m.time).toLocaleString();
   const moved = [m.raised !== null && `should be ${m.raised}`, m.lowered !== null && `not ${m.lowered}`].filter(Boolean).join(", ");
   item.append(make("div", `${moved} · example ${number.format(m.example)} · ${when}`, "quiet"));
-  const given = m.text !== undefined ? m.text : JSON.stringify(m.features || m.row);
-  item.append(make("div", given.length > 400 ? `${given.slice(0, 400)}…` : given, "given"));
-  const why = make("button", "how it is judged now", "plain");
+  const source = m.text !== undefined ? m.text : JSON.stringify(m.features || m.row);
+  item.append(make("div", source.length > 400 ? `${source.slice(0, 400)}…` : source, "given"));
+  const why = make("button", "explain the current prediction", "plain");
   why.type = "button";
   why.addEventListener("click", async () => {
     try {
-      const told = await ask("/explain", { [input]: m.text !== undefined ? m.text : m.features || m.row });
-      why.replaceWith(make("div", `${told.prediction}, by ${+Math.abs(told.score).toPrecision(4)}`), terms(told, 10));
+      const explanation = await ask("/explain", { [input]: m.text !== undefined ? m.text : m.features || m.row });
+      why.replaceWith(make("div", `${explanation.prediction}, score ${+Math.abs(explanation.score).toPrecision(4)}`), terms(explanation, 10));
     } catch (error) { why.replaceWith(make("div", error.message, "error")); }
   });
   item.append(why);
@@ -139,14 +139,14 @@ async function refresh() {
   try {
     const stats = await ask("/stats");
     by("token-form").hidden = true;
-    by("state").textContent = stats.waiting ? `${stats.waiting} requests wait` : "live";
+    by("state").textContent = stats.waiting ? `${stats.waiting} requests waiting` : "live";
     by("state").classList.remove("error");
     by("learner").textContent = stats.learner;
     for (const name of ["examples", "errors", "features"]) by(name).textContent = number.format(stats[name]);
     by("error").textContent = percent(stats.error);
     by("recent").textContent = percent(stats.drift.recent);
     by("drift").hidden = !stats.drift.drifting;
-    by("drift").textContent = `The error has risen: ${percent(stats.drift.recent)} of the last ${number.format(stats.drift.examples)}, ${percent(stats.drift.before)} before.`;
+    by("drift").textContent = `Drift: the error has risen to ${percent(stats.drift.recent)} in the last ${number.format(stats.drift.examples)} examples, from ${percent(stats.drift.before)} before.`;
     input = stats.input;
     by("example-label").textContent = { features: "Features, as JSON", text: "A text", row: "A table row, as JSON" }[input];
     by("example").placeholder = SAMPLES[input];
@@ -175,11 +175,11 @@ by("try").addEventListener("submit", async (event) => {
   const answer = by("answer");
   try {
     const written = by("example").value || SAMPLES[input];
-    const told = await ask("/explain", { [input]: input === "text" ? written : JSON.parse(written) });
-    answer.replaceChildren(make("span", told.prediction === null ? "nothing was learned yet" : told.prediction, "label"));
-    if (told.terms.length) answer.append(make("span", ` by ${+Math.abs(told.score).toPrecision(4)}`, "quiet"), terms(told, 15));
+    const explanation = await ask("/explain", { [input]: input === "text" ? written : JSON.parse(written) });
+    answer.replaceChildren(make("span", explanation.prediction === null ? "nothing was learned yet" : explanation.prediction, "label"));
+    if (explanation.terms.length) answer.append(make("span", ` score ${+Math.abs(explanation.score).toPrecision(4)}`, "quiet"), terms(explanation, 15));
   } catch (error) {
-    answer.replaceChildren(make("span", error instanceof SyntaxError ? "This is not JSON." : error.message, "error"));
+    answer.replaceChildren(make("span", error instanceof SyntaxError ? "This is not valid JSON." : error.message, "error"));
   }
 });
 
