@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from separatrix.cli import app
-from separatrix.web.lab.app import BODY_LIMIT, _show, lab
+from separatrix.web.lab.app import BODY_LIMIT, _open_browser, lab
 from separatrix.web.lab.page import STATIC
 from separatrix.web.listening import listen
 
@@ -89,8 +89,8 @@ def test_a_port_in_use_is_one_line():
 def test_a_missing_browser_is_one_line(monkeypatch):
     said = []
     monkeypatch.setattr("webbrowser.open", lambda url: False)
-    _show("http://127.0.0.1:1", said.append)
-    assert said == ["No browser was found here: open http://127.0.0.1:1 in one."]
+    _open_browser("http://127.0.0.1:1", said.append)
+    assert said == ["No browser was found; open http://127.0.0.1:1 in one."]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
@@ -103,8 +103,8 @@ def test_it_says_where_it_is_and_ends_quietly_when_interrupted():
     )
     try:
         line = process.stdout.readline()
-        url = line.split()[4]
-        assert line.startswith("The lab is at http://127.0.0.1:") and "Ctrl-C" in line
+        url = line.split()[5]
+        assert line.startswith("The lab is running at http://127.0.0.1:") and "Ctrl-C" in line
         assert httpx.get(f"{url}/api/choices", timeout=30).status_code == 200
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)

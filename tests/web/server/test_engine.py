@@ -126,7 +126,7 @@ class ServedStore:
 
     @property
     def live_model(self):
-        return self.writer.buffer._shown
+        return self.writer.buffer._visible
 
     def crash(self):
         """Let go of the files without tidying up, as the end of the process would."""
