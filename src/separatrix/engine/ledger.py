@@ -204,6 +204,11 @@ class Ledger:
         for column in self._columns:
             column.replace(column.values[:0].copy())
 
+    def count_only(self) -> None:
+        """Keep only the number of the mistakes made so far, without their rows, and record no scores from now on."""
+        self.let_go()
+        self.stored, self._scored = None, False
+
     def insert_class(self, classes: Array, place: int) -> None:
         """Make room for a class that was first met now."""
         if self.score.size and len(self.classes) == 2:  # from the score of w to the lead of w over −w

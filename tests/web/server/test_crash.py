@@ -76,8 +76,8 @@ def judge(folder, sent, acknowledged):
     whole = AveragedPerceptron().partial_fit(X, [y for _, y in stream])
     assert np.array_equal(model.coef_, whole.coef_) and np.array_equal(model.intercept_, whole.intercept_)
     last, late = (
-        (run.last.weights() for run in (model.run_, whole._run)),
-        (r.late.weights() for r in (model.run_, whole._run)),
+        (run.last.weights() for run in (model.run_, whole.run_)),
+        (r.late.weights() for r in (model.run_, whole.run_)),
     )
     for mine, theirs in (last, late):
         assert mine.coef.tobytes() == theirs.coef.tobytes() and mine.intercept.tobytes() == theirs.intercept.tobytes()

@@ -52,10 +52,10 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
     for block, labels, names in blocks(stream, [1, 2, 9, 150]):
         commit = Commit.unpack(first.learn(block, labels, names, None, True).pack())
         second.apply(commit)
-        assert second.same(first)
+        assert second.is_same(first)
         commits.append(commit)
     joined.apply(merged(commits))
-    assert joined.same(first)
+    assert joined.is_same(first)
     model = first.model(matrix(stream)[1]).estimator
     assert np.array_equal(model.coef_, whole.coef_) and np.array_equal(model.intercept_, whole.intercept_)
     assert (model.n_errors_, model.n_seen_, model.n_mistakes_) == (whole.n_errors_, whole.n_seen_, whole.n_mistakes_)
@@ -70,7 +70,7 @@ def test_the_batches_leave_no_trace(cuts, seed):
     for live_model, some in ((at_once, []), (in_parts, sorted(cuts))):
         for block in blocks(stream, some):
             live_model.learn(*block, None, False)
-    assert at_once.same(in_parts)
+    assert at_once.is_same(in_parts)
 
 
 def test_predictions_are_those_of_the_model_file(tmp_path):
@@ -130,7 +130,7 @@ class ServedStore:
 
     def crash(self):
         """Let go of the files without tidying up, as the end of the process would."""
-        told = self.live_model.told()
+        told = self.live_model.state()
         self.writer._closing = True
         with self.writer._wake:
             self.writer._wake.notify_all()
@@ -154,11 +154,11 @@ def test_a_restart_recovers_from_any_snapshot(tmp_path, keep_all, rule):
             path.write_bytes(b"damaged")
         store = CommitStore(tmp_path / "s")
         live_model, names, begun = snapshots.recover(store)
-        assert live_model.told() == told and names == matrix(stream)[1]
+        assert live_model.state() == told and names == matrix(stream)[1]
         assert begun == [21, 11, 0][gone]
         while store.compact(store.last):
             pass
-        assert snapshots.recover(store)[0].told() == told
+        assert snapshots.recover(store)[0].state() == told
         store.close()
 
 
@@ -168,7 +168,7 @@ def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
     states = {}
     for begin in range(0, len(stream), 64):
         one.learn(stream[begin : begin + 64])
-        states[one.store.last] = one.live_model.told()
+        states[one.store.last] = one.live_model.state()
     before = one.store.db.execute("SELECT count(*) FROM commits").fetchone()[0]
     one.crash()
     store = CommitStore(tmp_path / "s")
@@ -177,7 +177,7 @@ def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
     store.close()
     store = CommitStore(tmp_path / "s")
     for (number,) in store.db.execute("SELECT last FROM commits").fetchall():
-        assert snapshots.recover(store, number)[0].told() == states[number]
+        assert snapshots.recover(store, number)[0].state() == states[number]
     assert store.moment(examples=SEGMENT + 63)[0] == SEGMENT // 64
     assert store.moment(examples=10)[0] == 0
     store.close()
@@ -209,7 +209,7 @@ def test_undoing_subtracts(tmp_path):
     assert one.undo(7) == {"undone": 7, "how": "subtracted"}
     after = one.live_model.model(matrix(stream)[1]).estimator
     sign = 1.0 if one.live_model.classes[mistake[3].up[mistake[2]]] == after.classes_[1] else -1.0
-    last = before._run.last.weights().coef[0] - after._run.last.weights().coef[0]
+    last = before.run_.last.weights().coef[0] - after.run_.last.weights().coef[0]
     assert np.allclose(last[row.indices], sign * row.data, atol=1e-12) and np.count_nonzero(np.abs(last) > 1e-9) == len(
         row.data
     )
@@ -221,7 +221,7 @@ def test_undoing_subtracts(tmp_path):
         one.undo(100_000)
     told = one.crash()
     store = CommitStore(tmp_path / "s")
-    assert snapshots.recover(store)[0].told() == told
+    assert snapshots.recover(store)[0].state() == told
     store.close()
 
 
@@ -245,7 +245,7 @@ def test_undoing_with_all_examples_is_never_having_learned_it(tmp_path, rule):
     one.learn(stream[:20])
     told = one.crash()
     store = CommitStore(tmp_path / "s")
-    assert snapshots.recover(store)[0].told() == told
+    assert snapshots.recover(store)[0].state() == told
     store.close()
 
 
@@ -263,7 +263,7 @@ def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path):
     with pytest.raises(StoreError, match="is being served by another process"):
         CommitStore(tmp_path / "s")
     other = CommitStore(tmp_path / "s", writing=False)
-    assert snapshots.recover(other)[0].told() == one.live_model.told()
+    assert snapshots.recover(other)[0].state() == one.live_model.state()
     other.close()
     one.crash()
     CommitStore(tmp_path / "s").close()
@@ -289,12 +289,12 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path):
     stream = list(examples(100))
     one = ServedStore(tmp_path / "s")
     one.learn(stream[:50])
-    told = one.live_model.told()
+    told = one.live_model.state()
     one.store.db.execute("CREATE TRIGGER no BEFORE INSERT ON commits BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
     with pytest.raises(RequestError, match="the disk is full") as refused:
         one.learn(stream[50:])
     assert refused.value.status == 503 and one.writer.trouble
-    assert one.live_model.told() == told and one.writer.buffer.learning.told() == told
+    assert one.live_model.state() == told and one.writer.buffer.learning.state() == told
     one.store.db.execute("DROP TRIGGER no")
     one.learn(stream[50:])
     assert not one.writer.trouble
@@ -318,7 +318,7 @@ def test_a_trained_model_goes_on_as_it_would_have(tmp_path):
     assert np.array_equal(model.coef_, whole.coef_) and model.n_seen_ == whole.n_seen_
     told = one.crash()
     store = CommitStore(tmp_path / "s")
-    assert snapshots.recover(store)[0].told() == told
+    assert snapshots.recover(store)[0].state() == told
     with pytest.raises(StoreError, match="did not begin with"):
         save(whole, tmp_path / "m.sepx")
         snapshots.begin(store, tmp_path / "m.sepx", FRESH)

@@ -235,7 +235,7 @@ def _media_type(request: Request) -> str:
 
 
 def _learner_name(learner: Any) -> str:
-    return f"{type(learner).__name__}(rule={learner.rule!r})"
+    return f"{learner.public_name()}(rule={learner.rule!r})"
 
 
 def _mistake_number(body: bytes) -> int:

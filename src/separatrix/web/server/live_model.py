@@ -1,8 +1,8 @@
-"""The model while it learns: its run, its classes in the order in which they came, and the progressive error.
+"""The model while it learns: its run, its classes in the order of their first example, and progressive validation.
 
-`learn` presents examples and tells what happened as a `Commit`; `apply` brings an equal machine to the same state from the
-commit alone, bit for bit. That is how a restart recovers, how the model of a past moment is rebuilt, and how the copy that
-predictions read follows the one that learns.
+`learn` presents examples and returns what happened as a `Commit`; `apply` brings an equal model to the same state from the
+commit alone, bit for bit. This is how a restart recovers, how the model of a past moment is rebuilt, and how the copy that
+predictions read catches up with the one that learns.
 """
 
 from __future__ import annotations
@@ -27,80 +27,80 @@ from separatrix.web.server.progressive_validation import ProgressiveValidation
 
 _ROOM = 64
 _ROWS = 1 << 15
-"""A kernel runs for so many rows at most before whoever waits is heard."""
+"""A kernel processes at most so many rows at a time, so that other threads get their turn."""
 
 
 class LiveModel:
-    """A model that learns, predicts and can be brought up to date."""
+    """A model that learns, predicts, and applies the commits of another copy."""
 
     def __init__(self, model: Model) -> None:
-        """Go on from a model, whose estimator need not have learned anything yet."""
+        """Resume from a model; its estimator may be untrained."""
         trained, self.features = model.estimator, model.features
         self.learner = type(trained)(**trained.get_params())
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
-        unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
-        self._numbered = trained.n_features_in_ if unnamed else 0
+        is_unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
+        self._numbered = trained.n_features_in_ if is_unnamed else 0
         self.progressive = ProgressiveValidation()
         self.classes: list[Any] = []
         self.number: dict[Any, int] = {}
         self.n_names = 0
         self.run: Run | None = None
         if hasattr(trained, "run_"):
-            self._go_on_with(trained.run_)
+            self._resume(trained.run_)
         elif self.features is not None:
             self.n_names = self.features.n_features_out_
 
-    def _go_on_with(self, run: Run) -> None:
-        run.ledger.let_go()
-        run.ledger.stored, run.keeps_rows, run.ledger._scored = None, False, False
+    def _resume(self, run: Run) -> None:
+        run.ledger.count_only()
+        run.keeps_rows = False
         for flat in (run.last, run.late):
             flat.lay(True)
         run.stream()
         self.run, self.n_names = run, run.last.d
         for label in run.classes.tolist():
-            self._call(label)
-        self._place()
+            self._append_class(label)
+        self._index_classes()
 
     @classmethod
-    def resumed(cls, model: Model, told: dict[str, Any]) -> LiveModel:
-        """Return the machine of a snapshot; `told` is what `facts` said of it."""
-        made = cls(model)
-        if sorted(told["classes"]) != sorted(made.classes):
-            raise ValueError("its classes are not those that it says")
-        made.classes = list(told["classes"])
-        made.number = {label: k for k, label in enumerate(made.classes)}
-        made._place()
-        made.n_names = int(told["names"])
-        made.progressive = ProgressiveValidation.resumed(told["progressive"])
-        return made
+    def resumed(cls, model: Model, facts: dict[str, Any]) -> LiveModel:
+        """Return the live model of a snapshot, given what `facts` returned."""
+        live_model = cls(model)
+        if sorted(facts["classes"]) != sorted(live_model.classes):
+            raise ValueError("the classes of the snapshot are not those of its model")
+        live_model.classes = list(facts["classes"])
+        live_model.number = {label: k for k, label in enumerate(live_model.classes)}
+        live_model._index_classes()
+        live_model.n_names = int(facts["names"])
+        live_model.progressive = ProgressiveValidation.resumed(facts["progressive"])
+        return live_model
 
     def facts(self) -> dict[str, Any]:
-        """Return what a snapshot says beside the model itself."""
+        """Return what a snapshot records beside the model itself."""
         return {"classes": self.classes, "names": self.n_names, "progressive": self.progressive.state()}
 
-    # Classes: `number` is for good, the place among the sorted ones is not.
+    # Classes. The number of a class never changes; its position among the sorted classes does when a class is added.
 
-    def _call(self, label: Any) -> None:
+    def _append_class(self, label: Any) -> None:
         self.number[label] = len(self.classes)
         self.classes.append(label)
 
-    def _place(self) -> None:
+    def _index_classes(self) -> None:
         assert self.run is not None
-        at = [self.number[label] for label in self.run.classes.tolist()]
-        self._number_at = np.array([*at, -1])
-        self._place_of = np.append(np.argsort(at), -1)
+        numbers = [self.number[label] for label in self.run.classes.tolist()]
+        self._number_at = np.array([*numbers, -1])
+        self._position_of = np.append(np.argsort(numbers), -1)
 
     def check(self, label: Any, n_classes: int) -> None:
-        """Raise a ValueError where a label cannot be a class beside those there are, or so many cannot be told apart."""
+        """Raise ValueError if a label cannot become a class, or `tie` does not allow so many classes."""
         if self.run is not None:
             with_newcomer(self.run.classes, label)
             tie_code(self.run.tie, n_classes, self.run.multi_class)
 
     def renumber(self, classes: list[Any]) -> None:
-        """Number the classes as another machine does; those never met are met now."""
+        """Number the classes as another model does; classes that are missing here are added."""
         for label in classes:
             if label not in self.number:
-                self._meet(label, self.width)
+                self._add_class(label, self.width)
         order = [self.number[label] for label in classes]
         counts = self.progressive
         counts.met, counts.missed = (
@@ -108,9 +108,9 @@ class LiveModel:
         )
         self.classes = list(classes)
         self.number = {label: k for k, label in enumerate(classes)}
-        self._place()
+        self._index_classes()
 
-    def _meet(self, label: Any, width: int) -> None:
+    def _add_class(self, label: Any, width: int) -> None:
         if self.run is None:
             learner = self.learner
             self.run = learner.new_run(np.array([label]), max(1, width), learner.C)
@@ -119,11 +119,11 @@ class LiveModel:
             self.run.stream()
         else:
             self.run.add_class(label)
-        self._call(label)
-        self._place()
+        self._append_class(label)
+        self._index_classes()
 
     def _widen(self, names: int) -> None:
-        """Make room for so many names; room doubles, so that a name costs the same whenever it comes."""
+        """Make room for so many features; the room doubles, so that adding a feature takes amortized constant time."""
         self.n_names = max(self.n_names, names)
         if self.run is not None and self.run.last.d < self.n_names:
             self.run.resize(max(2 * self.run.last.d, self.n_names))
@@ -131,28 +131,28 @@ class LiveModel:
     # Learning.
 
     def learn(self, block: SparseRows, labels: list[Any], names: list[str], sources: list[Any] | None, keep: bool) -> Commit:
-        """Present the rows once, in their order; `names` are the features first met in them."""
-        strangers = sorted((labels.index(label), label) for label in set(labels) - self.number.keys())
-        number = self.number | {label: len(self.classes) + k for k, (_, label) in enumerate(strangers)}
+        """Present the rows once, in order; `names` are the new features among them."""
+        new_classes = sorted((labels.index(label), label) for label in set(labels) - self.number.keys())
+        number = self.number | {label: len(self.classes) + k for k, (_, label) in enumerate(new_classes)}
         numbers = np.fromiter(map(number.__getitem__, labels), np.int64, block.n)
         width = self.n_names + len(names)
-        begin, erred = self.steps, np.zeros(block.n, np.uint8)
-        found: list[tuple[Array, ...]] = []
+        steps_before, is_error = self.steps, np.zeros(block.n, np.uint8)
+        mistakes: list[tuple[Array, ...]] = []
         arrivals: list[tuple[int, Any]] = []
         self._widen(width)
-        for (start, label), (end, _) in pairwise([(0, None), *strangers, (block.n, None)]):
+        for (start, label), (end, _) in pairwise([(0, None), *new_classes, (block.n, None)]):
             if label is not None:
-                arrivals.append((sum(len(part[0]) for part in found), label))
-                self._meet(label, max(_ROOM, width))
+                arrivals.append((sum(len(part[0]) for part in mistakes), label))
+                self._add_class(label, max(_ROOM, width))
             if end > start:
-                found.extend(self._present(block, numbers[start:end], start, end, erred))
+                mistakes.extend(self._present(block, numbers[start:end], start, end, is_error))
         assert self.run is not None
         self.run.radius_squared = max(self.run.radius_squared, _radius(block))
-        found = found or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
-        step, row, up, down, correction, shrink = (np.concatenate(column) for column in zip(*found, strict=True))
+        mistakes = mistakes or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
+        step, row, up, down, correction, shrink = (np.concatenate(column) for column in zip(*mistakes, strict=True))
         if not self.run.rule.spread:
             shrink = np.empty(0)
-        wrong = np.flatnonzero(erred)
+        wrong = np.flatnonzero(is_error)
         commit = Commit(
             *(block.n, self.steps, self.run.tally.tolist(), float(self.run.radius_squared)),
             *(step, up, down),
@@ -165,17 +165,17 @@ class LiveModel:
             kept=block if keep else None,
             kept_class=numbers if keep else np.empty(0, np.int64),
         )
-        assert self.steps == begin + block.n
+        assert self.steps == steps_before + block.n
         self._count(commit)
         return commit
 
-    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, erred: Array) -> list[tuple[Array, ...]]:
-        """Present rows of known classes; return the mistakes, with the classes' numbers."""
+    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, is_error: Array) -> list[tuple[Array, ...]]:
+        """Present rows whose classes exist already; return the mistakes, with class numbers."""
         run = self.run
         assert run is not None
         codes = np.zeros(end, np.int32)
         if len(self.classes) > 1:
-            codes[start:] = self._place_of[numbers]
+            codes[start:] = self._position_of[numbers]
         parts: list[tuple[Array, ...]] = []
 
         def collect(mistakes: Mistakes) -> None:
@@ -183,18 +183,18 @@ class LiveModel:
             parts.append((step, row, self._number_at[up], self._number_at[down], correction, shrink))
 
         problem = Problem(BareRows(run.last.d, *block.parts), frozen(codes))
-        run.present_to(problem, start, end, collect, erred[start:end], _ROWS)
+        run.present_to(problem, start, end, collect, is_error[start:end], _ROWS)
         return parts
 
-    # Being brought up to date.
+    # Applying the commits of another copy.
 
     def apply(self, commit: Commit) -> None:
-        """Do what the commit tells: the same state as that of the machine that learned it."""
+        """Apply a commit: afterwards the state equals that of the model that learned it."""
         width = self.n_names + len(commit.names)
         self._widen(width)
         for (begin, label), (end, _) in pairwise([(0, None), *commit.arrivals, (len(commit.step), None)]):
             if label is not None:
-                self._meet(label, max(_ROOM, width))
+                self._add_class(label, max(_ROOM, width))
             self._correct(commit, begin, end)
         assert self.run is not None
         run = self.run
@@ -208,7 +208,7 @@ class LiveModel:
         assert run is not None
         run.used = None
         averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - run.ledger.average_after)
-        up, down = (frozen(self._place_of[side[begin:end]].astype(np.int32)) for side in (commit.up, commit.down))
+        up, down = (frozen(self._position_of[side[begin:end]].astype(np.int32)) for side in (commit.up, commit.down))
         shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
         replays.resume(
             *(commit.rows.parts, run.last.d, frozen(np.arange(begin, end)), up, down, frozen(commit.correction[begin:end])),
@@ -217,7 +217,7 @@ class LiveModel:
         )
 
     def _count(self, commit: Commit) -> None:
-        """Count what a commit tells of, in the run and in the progressive error."""
+        """Add a commit to the counters of the run and of progressive validation."""
         assert self.run is not None
         self.run.rows_seen += commit.n
         self.run.per_pass[-1] += commit.mistakes
@@ -226,14 +226,14 @@ class LiveModel:
         self.progressive.advance(commit.n, commit.mistakes, commit.wrong, commit.wrong_class, commit.met)
 
     def undoing(self, number: int, mistake: Commit, at: int) -> Commit:
-        """Return the commit that subtracts mistake `at` of another one; it has to be applied."""
+        """Return the commit that subtracts mistake `at` of an earlier commit; the caller applies it."""
         run = self.run
         assert run is not None
-        one = slice(at, at + 1)
+        here = slice(at, at + 1)
         none = np.empty(0, np.int64)
         return Commit(
-            *(0, self.steps, run.tally.tolist(), float(run.radius_squared), mistake.step[one], mistake.up[one]),
-            *(mistake.down[one], -mistake.correction[one], np.empty(0), mistake.rows.take(np.array([at]))),
+            *(0, self.steps, run.tally.tolist(), float(run.radius_squared), mistake.step[here], mistake.up[here]),
+            *(mistake.down[here], -mistake.correction[here], np.empty(0), mistake.rows.take(np.array([at]))),
             *(none, none, np.zeros(len(self.classes), np.int64)),
             undoes=number,
         )
@@ -242,16 +242,16 @@ class LiveModel:
 
     @property
     def steps(self) -> int:
-        """The steps of the run: training, where it began with a trained model, and all that was learned since."""
+        """The number of steps of the run, including those of the training of the initial model."""
         return 0 if self.run is None else self.run.ledger.steps
 
     @property
     def width(self) -> int:
-        """How many columns may be read."""
+        """The number of columns that have weights."""
         return 0 if self.run is None else self.run.last.d
 
     def weights_of(self, columns: Ints) -> tuple[Floats, Floats]:
-        """Return the weights in use of some columns, a row each, and the biases."""
+        """Return the weights used for prediction of some columns, one row per column, and the biases."""
         run = self.run
         assert run is not None
         K, b = run.last.K, run.last.b
@@ -262,30 +262,30 @@ class LiveModel:
         return (elapsed * W - run.late.W.reshape(-1, K)[columns]) / elapsed, (elapsed * b - run.late.b) / elapsed
 
     def scores(self, block: SparseRows) -> Floats:
-        """Return the scores of rows, an output each; columns must be below `width`."""
+        """Return the scores of rows, one column per output; the columns of the rows must be below `width`."""
         assert self.run is not None
-        some, places = block.indices, np.arange(len(block.indices))
+        columns, positions = block.indices, np.arange(len(block.indices))
         if block.n > 1:
-            some, places = np.unique(block.indices, return_inverse=True)
-        W, b = self.weights_of(some)
+            columns, positions = np.unique(block.indices, return_inverse=True)
+        W, b = self.weights_of(columns)
         K = self.run.last.K
         out = np.empty(block.n * K)
-        parts = SparseRows(block.data, places, block.indptr).parts
+        parts = SparseRows(block.data, positions, block.indptr).parts
         kernels.score_rows(
-            *(parts, len(some), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
+            *(parts, len(columns), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
         )
         return out.reshape(block.n, K)
 
     def decide(self, scores: Floats) -> list[Any]:
-        """Return the labels that the scores decide for."""
+        """Return the predicted labels for some scores."""
         assert self.run is not None
         if len(self.classes) == 1:
             return self.classes * len(scores)
-        chosen: list[Any] = self.run.classes[self.learner.decide(scores, len(self.classes))].tolist()
-        return chosen
+        labels: list[Any] = self.run.classes[self.learner.decide(scores, len(self.classes))].tolist()
+        return labels
 
     def model(self, names: list[str] | None) -> Model:
-        """Return a copy as a model, as wide as there are names."""
+        """Return a copy as a `Model` with one column per feature."""
         if self.run is None:
             raise ValueError("nothing was learned yet")
         learner, run = deepcopy(self.learner), deepcopy(self.run)
@@ -299,12 +299,12 @@ class LiveModel:
         learner.publish(run, run.per_pass)
         return Model(learner, self.features, dict(self._facts))
 
-    def same(self, other: LiveModel) -> bool:
-        """Tell whether another machine is in the same state, bit for bit."""
-        return self.told() == other.told()
+    def is_same(self, other: LiveModel) -> bool:
+        """Return whether another model is in the same state, bit for bit."""
+        return self.state() == other.state()
 
-    def told(self) -> list[Any]:
-        """Return all that learning depends on, as plain values."""
+    def state(self) -> list[Any]:
+        """Return everything that learning depends on, as plain values."""
         if self.run is None:
             return [self.n_names, self.progressive.state()]
         run = self.model(None).estimator.run_
@@ -325,13 +325,12 @@ def _radius(block: SparseRows) -> float:
     return float(norm)
 
 
-def warm(machine: LiveModel) -> None:
-    """Compile what learning and predicting will need, on a twin: nobody should wait for it later."""
-    learner = type(machine.learner)(**machine.learner.get_params())
+def warm(live_model: LiveModel) -> None:
+    """Compile the kernels for learning and predicting on a throwaway model, so that no request has to wait for it."""
+    learner = type(live_model.learner)(**live_model.learner.get_params())
     first, second = LiveModel(Model(learner)), LiveModel(Model(learner))
     rows = SparseRows(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
-    for labels, new in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
-        second.apply(Commit.unpack(first.learn(rows, labels, new, None, False).pack()))
+    for labels, new_names in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
+        second.apply(Commit.unpack(first.learn(rows, labels, new_names, None, False).pack()))
         second.scores(rows)
-    names = FeatureIndex(["x"])
-    names.read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)
+    FeatureIndex(["x"]).read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)
