@@ -251,7 +251,11 @@ def test_built_in_names_are_sources_too():
     source = open_source("iris", batch_rows=40)
     assert source.kind == "rows" and source.feature_names[0] == "sepal length (cm)" and source.n_features == 4
     assert [len(batch) for batch in source] == [40, 40, 40, 30]
-    assert np.array_equal(np.concatenate([batch.X for batch in source]), load_iris().data)
+    bunch = load_iris()
+    X, y = (np.concatenate([getattr(batch, side) for batch in source]) for side in "Xy")
+    assert X.tobytes() == bunch.data.tobytes() and X.dtype == bunch.data.dtype
+    assert y.tolist() == bunch.target_names[bunch.target].tolist() and y.dtype == bunch.target_names.dtype
+    assert source.feature_names == tuple(bunch.feature_names)
     (batch,) = open_source("lecture:L4.1")
     assert batch.X.tolist() == [[4, 0], [1, 1], [0, 1], [-2, -2]] and batch.origin.place(1) == "lecture:L4.1, row 2"
     with pytest.raises(DataError, match="iris is built in and has its own labels"):
