@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 from separatrix.cli.commands import Argument, Option
+from separatrix.data.formats import NAMES, TITLES
 
 Data = Annotated[
     str,
     Argument(
-        help="A file (svmlight, CSV, JSON lines, Parquet, Arrow, npz), a pattern such as 'part-*.csv', - for standard "
+        help=f"A file ({TITLES}), a pattern such as 'part-*.csv', - for standard "
         "input, or a built-in name: iris, lecture:L4.1 …"
     ),
 ]
@@ -25,7 +26,7 @@ Format = Annotated[
     str | None,
     Option(
         "--format",
-        help="Input format: svmlight, csv, tsv, jsonl, parquet, arrow or npz; detected from the content by default.",
+        help=f"Input format: {NAMES}; detected from the content by default.",
     ),
 ]
 Header = Annotated[

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
 from separatrix.data.errors import DataError, NoExampleError, Skips
+from separatrix.data.formats import FORMATS
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
 if TYPE_CHECKING:
@@ -183,9 +184,11 @@ def open_source(
     for what, sign in (("delimiter", delimiter or ","), ("quote", "" if quote == "auto" else quote)):
         if len(sign) > 1 or not sign.isascii():
             raise ValueError(f"{what} is {sign!r}, not one character of ASCII")
-    form = None if format is None else sniffing.known(format)
-    if form == "tsv":
-        form, delimiter = "csv", delimiter or "\t"
+    entry = None if format is None else sniffing.format_called(format)
+    if entry is not None and entry.variant_of:
+        delimiter = delimiter or entry.options.get("delimiter")
+        entry = FORMATS[entry.variant_of]
+    form = None if entry is None else entry.name
     options = Options(
         label,
         header,
@@ -215,7 +218,7 @@ def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
         if pipe and (len(places) > 1 or options.settle):
             raise DataError(f"{stream.name} can be read only once, and not beside files")
         form = form or sniffing.sniff(stream)
-        reader = _reader(form, stream, options)
+        reader = FORMATS[form].open(stream, options)
         if reader.kind == "rows" and options.label is not None:
             raise DataError(
                 f"{stream.name}: {form} data have their labels with them: there is no column {options.label!r} to choose"
@@ -240,26 +243,3 @@ def _places(spec: Spec) -> list[Any]:
             names = ", ".join(built_in.NAMES)
             raise DataError(f"{place}: no such file, and no built-in name ({names}, lecture:L4.1 and so on)")
     return places
-
-
-def _reader(form: str, stream: Stream, options: Options) -> Any:
-    match form:
-        case "svmlight":
-            from separatrix.data.formats.svmlight import SvmlightReader
-
-            return SvmlightReader(stream, options)
-        case "csv":
-            from separatrix.data.formats.delimited import DelimitedReader
-
-            return DelimitedReader(stream, options)
-        case "jsonl":
-            from separatrix.data.formats.jsonlines import JsonReader
-
-            return JsonReader(stream, options)
-        case "npz":
-            from separatrix.data.formats.npz import ArchiveReader
-
-            return ArchiveReader(stream, options)
-    from separatrix.data.formats.arrow import ArrowReader
-
-    return ArrowReader(stream, options, form)

@@ -6,10 +6,12 @@ Dictionaries are spelled out, decimals become float64, NaN is a missing value. L
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as parquet
 
 from separatrix.data import column_types as columns
 from separatrix.data.batches import Options, TableBatch
@@ -18,15 +20,16 @@ from separatrix.data.streams import Stream
 
 
 class ArrowReader:
-    """Reads Parquet or Arrow; the first file declares the columns, the others must have the same."""
+    """Reads Arrow files and streams; the first file declares the columns, the others must have the same."""
 
     kind = "columns"
+    form = "arrow"
 
-    def __init__(self, stream: Stream, options: Options, form: str) -> None:
+    def __init__(self, stream: Stream, options: Options) -> None:
         self.options = options
-        self.form = form
         self.file = stream.name
-        declared = self._declared(stream)
+        with self._clear_errors(stream):
+            declared = self._declared(stream)
         self.schema = pa.schema([(field.name, _plain(field, stream.name)) for field in declared])
         if len(set(self.schema.names)) < len(self.schema.names):
             raise DataError(f"{stream.name}: two columns have the same name")
@@ -42,7 +45,7 @@ class ArrowReader:
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
         first = 1
-        for batch in self._read(stream):
+        for batch in self._guarded(stream):
             if batch.num_rows:
                 yield TableBatch(self._fitted(batch, stream.name, first), Origin(stream.name, first, "row"))
                 first += batch.num_rows
@@ -68,20 +71,22 @@ class ArrowReader:
             made.append(fitted)
         return pa.RecordBatch.from_arrays(made, schema=self.schema)
 
-    def _declared(self, stream: Stream) -> Any:
-        """Return the file's schema; of a pipe, which cannot be opened twice, the bytes are kept."""
+    @contextmanager
+    def _clear_errors(self, stream: Stream) -> Iterator[None]:
+        """Say which file cannot be read where pyarrow raises."""
         try:
-            if self.form == "parquet":
-                import pyarrow.parquet as parquet
-
-                return parquet.ParquetFile(stream.seekable()).schema_arrow
-            return self._opened(stream).schema
+            yield
         except (pa.ArrowException, OSError) as problem:
-            raise self._unreadable(stream, problem) from None
+            what = " ".join(str(problem).split())[:120]
+            raise DataError(f"{stream.name}: this cannot be read as {self.form} ({what}); is the file complete?") from None
 
-    def _unreadable(self, stream: Stream, problem: Exception) -> DataError:
-        what = " ".join(str(problem).split())[:120]
-        return DataError(f"{stream.name}: this cannot be read as {self.form} ({what}); is the file complete?")
+    def _guarded(self, stream: Stream) -> Iterator[Any]:
+        with self._clear_errors(stream):
+            yield from self._read(stream)
+
+    def _declared(self, stream: Stream) -> Any:
+        """Return the file's schema."""
+        return self._opened(stream).schema
 
     def _opened(self, stream: Stream) -> Any:
         file = stream.seekable()
@@ -91,22 +96,24 @@ class ArrowReader:
         return pa.ipc.open_stream(file)
 
     def _read(self, stream: Stream) -> Iterator[Any]:
-        try:
-            if self.form == "parquet":
-                yield from self._read_parquet(stream)
-                return
-            opened = self._opened(stream)
-            count = getattr(opened, "num_record_batches", None)
-            whole = iter(opened) if count is None else (opened.get_batch(i) for i in range(count))
-            for batch in whole:
-                rows = _rows(batch.nbytes, batch.num_rows, self.options)
-                yield from (batch.slice(begin, rows) for begin in range(0, batch.num_rows, rows))
-        except (pa.ArrowException, OSError) as problem:
-            raise self._unreadable(stream, problem) from None
+        """Yield the record batches of a stream, cut to the size of a batch."""
+        opened = self._opened(stream)
+        count = getattr(opened, "num_record_batches", None)
+        whole = iter(opened) if count is None else (opened.get_batch(i) for i in range(count))
+        for batch in whole:
+            rows = _rows(batch.nbytes, batch.num_rows, self.options)
+            yield from (batch.slice(begin, rows) for begin in range(0, batch.num_rows, rows))
 
-    def _read_parquet(self, stream: Stream) -> Iterator[Any]:
-        import pyarrow.parquet as parquet
 
+class ParquetReader(ArrowReader):
+    """Reads Parquet."""
+
+    form = "parquet"
+
+    def _declared(self, stream: Stream) -> Any:
+        return parquet.ParquetFile(stream.seekable()).schema_arrow
+
+    def _read(self, stream: Stream) -> Iterator[Any]:
         file = parquet.ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
         yield from file.iter_batches(_rows(size, file.metadata.num_rows, self.options), use_threads=self.options.threads > 1)
