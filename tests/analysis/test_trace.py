@@ -147,7 +147,7 @@ def test_the_proof_does_not_speak_of_a_warm_start():
     model = AveragedPerceptron(warm_start=True, random_state=0, max_iter=1).fit(X, y).fit(X, y)
     steps = trace(model, X, y)
     assert steps.holds is None
-    assert "does not speak of this run" in steps.explanation()
+    assert "does not apply to this run" in steps.explanation()
 
 
 def test_what_cannot_be_traced_is_refused():

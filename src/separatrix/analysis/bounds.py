@@ -1,4 +1,4 @@
-"""The mistake bounds: each theorem with its conditions, and which speak of a run (L1 10, L2 7–8, L3 6, L4 6, L5 4).
+"""The mistake bounds: each theorem with its conditions, and which of them apply to a run (L1 10, L2 7–8, L3 6, L4 6, L5 4).
 
 With a bias everything is in the space of x̃ = (x, 1). R is the largest ‖x̃‖, γ = min y⟨w*,x̃⟩ for some w* of length 1.
 """
@@ -16,6 +16,7 @@ from separatrix.analysis.freund_schapire import smallest_shortfall
 from separatrix.engine.labels import Codes, encode_as, plain
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.rows import Floats, Rows, as_rows
+from separatrix.learners.linear_base import LinearLearner
 
 NONE = "none"
 
@@ -26,7 +27,7 @@ NONE = "none"
 def perceptron_bound(radius: float, gamma: float) -> float:
     """R²/γ²: mistakes of the perceptron rule from w = 0, unit weights, any order and passes, separable by a margin γ.
 
-    Of examples with weights s it bounds (Σs)²/Σs², both sums over the mistakes.
+    For examples with weights s it bounds (Σs)²/Σs², where both sums are over the mistakes (Novikoff 1962).
     """
     return (radius / _positive(gamma)) ** 2
 
@@ -37,20 +38,21 @@ def joint_bound(radius: float, gamma: float) -> float:
 
 
 def margin_rule_bound(radius: float, gamma: float, beta: float) -> float:
-    """(R² + 2β)/γ²: updates when an update is made wherever y·score ≤ β; else as for the perceptron rule."""
+    """(R² + 2β)/γ²: updates of the rule that updates wherever y·score ≤ β, under the conditions of the perceptron rule."""
     return (radius**2 + 2.0 * beta) / _positive(gamma) ** 2
 
 
 def freund_schapire_bound(radius: float, gamma: float, shortfall: float, passes: int = 1) -> float:
     """((R + √T·D)/γ)²: mistakes in T passes over any data, each example once a pass; perceptron rule, w = 0, unit weights.
 
-    D² = Σ max(0, γ − y⟨u,x̃⟩)² for any u of length 1 and any γ > 0. K classes jointly: √2·R for R, the lead for y⟨u,x̃⟩.
+    D² = Σ max(0, γ − y⟨u,x̃⟩)² for any u of length 1 and any γ > 0 (Freund and Schapire 1999). K classes jointly: √2·R in
+    place of R, the lead in place of y⟨u,x̃⟩.
     """
     return ((radius + sqrt(passes) * shortfall) / _positive(gamma)) ** 2
 
 
 def passive_aggressive_bound(radius: float, length: float) -> float:
-    """R²‖u‖²: the sum of squared losses of the PA rule, for any u without hinge loss (u = w*/γ); mistakes are fewer."""
+    """R²‖u‖²: sum of squared losses of the PA rule, for any u without hinge loss (u = w*/γ); it also bounds the mistakes."""
     return (radius * length) ** 2
 
 
@@ -67,7 +69,7 @@ def pa2_bound(radius: float, length: float, squared_loss: float, C: float) -> fl
 def generalisation_bound(mistakes: int, n: int, delta: float = 0.05) -> float:
     """M/n + √(2 ln(1/δ)/n): with probability 1 − δ at least the mean risk of the weights before each step of one pass.
 
-    The examples must be drawn independently; M is the mistakes of the pass (Cesa-Bianchi, Conconi, Gentile 2004).
+    The examples must be drawn independently; M is the number of mistakes in the pass (Cesa-Bianchi, Conconi, Gentile 2004).
     """
     if n < 1 or not 0.0 < delta < 1.0:
         raise ValueError(f"the bound needs n ≥ 1 examples and 0 < δ < 1, got n={n}, δ={delta}")
@@ -98,7 +100,7 @@ def effective_mistakes(weights: Floats) -> float:
 
 @dataclass(frozen=True)
 class Bound:
-    """A theorem that speaks of the run: what it bounds, how much there was, and how much there can be."""
+    """A theorem that applies to the run: the quantity that it bounds, its value in the run, and the bound."""
 
     theorem: str
     quantity: str
@@ -107,13 +109,13 @@ class Bound:
 
     @property
     def holds(self) -> bool:
-        """Whether the run kept to the theorem, as it must."""
+        """Whether the value is within the bound, as it must be."""
         return self.made <= self.possible * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Mistakes made beside mistakes possible. `applying` are the theorems that speak of the run, smallest bound first.
+    """Mistakes made beside mistakes possible. `applying` are the theorems that apply to the run, smallest bound first.
 
     Examples
     --------
@@ -146,11 +148,11 @@ class Bounds:
 
     @property
     def holds(self) -> bool:
-        """Whether every theorem that applies was kept."""
+        """Whether the run is within every bound that applies."""
         return all(bound.holds for bound in self.applying)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and names."""
+        """Return plain numbers and strings, as JSON has them."""
         bound = self.bound if self.applying else None
         return {"theorem": self.theorem, "bound": bound, "holds": self.holds} | asdict(self)
 
@@ -170,20 +172,20 @@ class Bounds:
         return "\n".join(lines)
 
 
-class _Geometry(NamedTuple):
-    """What a theorem needs to know of one two-class (or joint) problem."""
+class _ProblemBounds(NamedTuple):
+    """The margin of one two-class (or joint) problem, and the bounds that apply to it, by the name of the theorem."""
 
     gamma: float | None
     possible: list[tuple[str, float]]
 
 
-def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0.05) -> Bounds:
-    """Return what the theorems say of a fitted linear learner on its training data; `estimator.bounds` calls it."""
+def report(model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta: float = 0.05) -> Bounds:
+    """Return the bounds that apply to a fitted linear learner on its training data; `estimator.bounds` calls this."""
     rows, labels = as_rows(X), plain(np.asarray(y))
     ledger: Ledger = model.ledger_
     if not ledger.verify(X, labels):
         raise ValueError(
-            "X and y are not the data of the fit: a mistake of the ledger is none on them (of a stream, give all)"
+            "X and y are not the data of the fit: the ledger's mistakes do not match them (for a stream, give all of it)"
         )
     codes = encode_as(model.classes_, labels)
     if certificate is not None and not (certificate.proof.bias == ledger.bias and certificate.verify(X, y)):
@@ -202,9 +204,10 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
     applying: list[Bound] = []
     gammas: list[float | None] = [None]
     if not why:
-        known = [_speaking(model, rows, one, n_classes, radius, passes, certificate if fits else None) for one in problems]
-        gammas = [one.gamma for one in known]
-        applying = _applying(model, X, known, ovr)
+        usable = certificate if fits else None
+        bounds = [_problem_bounds(model, rows, problem, n_classes, radius, passes, usable) for problem in problems]
+        gammas = [bound.gamma for bound in bounds]
+        applying = _applying(model, X, bounds, ovr)
         why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.entry.theorem == "perceptron"]
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
@@ -214,26 +217,26 @@ def report(model: Any, X: Any, y: Any, certificate: Any = None, delta: float = 0
 
 
 _WHY_NOT_SEPARABLE = {
-    True: "the data are not separable and their examples have weights, or were drawn with replacement",
-    False: "the data are not separable, or one class is learned against the rest",
+    True: "the data are not separable, and examples have weights or were drawn with replacement",
+    False: "the data are not separable, or each class is learned against the rest",
 }
 
 
-def _why_none(model: Any) -> str:
+def _why_none(model: LinearLearner) -> str:
     ledger: Ledger = model.ledger_
     if not ledger.rule.entry.theorem:
-        return f"none is known for rule={ledger.rule.name!r} that could be evaluated on the data"
+        return f"none is known for rule={ledger.rule.name!r} that can be evaluated on the data"
     if ledger.rule.entry.theorem != "perceptron" and ledger.weighted:
-        return f"none is known for rule={ledger.rule.name!r} with examples of several weights"
+        return f"none is known for rule={ledger.rule.name!r} with example weights"
     if ledger.start is not None:
-        return "it started from other weights than zero"
+        return "training did not start from zero weights"
     return ""
 
 
-def _speaking(
-    model: Any, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, certificate: Any
-) -> _Geometry:
-    """Return the margin, and (name, bound) of the theorems for unit weights."""
+def _problem_bounds(
+    model: LinearLearner, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, certificate: Any
+) -> _ProblemBounds:
+    """Return the margin of a problem, and (name, bound) of each theorem for unit weights."""
     separator, rule, bias = None, model.ledger_.rule, model.ledger_.bias
     theorem = rule.entry.theorem
     if certificate is None:
@@ -257,36 +260,38 @@ def _speaking(
         possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
     if theorem == "perceptron" and model.run_.order != "random":
         v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
-        told = "one pass" if passes == 1 else f"{passes} passes"
-        possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {told}", v.bound))
-    return _Geometry(gamma, possible)
+        count = "one pass" if passes == 1 else f"{passes} passes"
+        possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {count}", v.bound))
+    return _ProblemBounds(gamma, possible)
 
 
-def _applying(model: Any, X: Any, known: list[_Geometry], ovr: bool) -> list[Bound]:
-    """Return the bounds on what the run did; one against the rest adds up those of its K problems."""
+def _applying(model: LinearLearner, X: Any, problems: list[_ProblemBounds], ovr: bool) -> list[Bound]:
+    """Return the bounds beside what the run did; one-vs-rest adds up the bounds of its K problems."""
     ledger: Ledger = model.ledger_
     theorem = ledger.rule.entry.theorem
     weighted = ledger.correction.size > 0 and np.ptp(ledger.correction) > 0.0
     if ovr:
-        best = [min((bound for _, bound in one.possible), default=inf) for one in known]
+        best = [min((bound for _, bound in problem.possible), default=inf) for problem in problems]
         if weighted or theorem != "perceptron" or inf in best:
             return []
         return [Bound("one against the rest: the K bounds together", "mistakes", model.n_mistakes_, sum(best))]
-    bounds = known[0].possible
+    bounds = problems[0].possible
     if theorem in ("pa", "pa2"):
         return [Bound(name, "Σℓ²", _squared_losses(model, X), bound) for name, bound in bounds]
     if theorem == "pa1":
         return [Bound(name, "errors", model.n_errors_, bound) for name, bound in bounds]
     if weighted:
-        made = effective_mistakes(ledger.correction)
+        effective = effective_mistakes(ledger.correction)
         return [
-            Bound(f"{name}, weighted", "(Σs)²/Σs²", made, bound) for name, bound in bounds if not name.startswith("Freund")
+            Bound(f"{name}, weighted", "(Σs)²/Σs²", effective, bound)
+            for name, bound in bounds
+            if not name.startswith("Freund")
         ]
     what = "updates" if theorem == "margin" else "mistakes"
     return sorted((Bound(name, what, model.n_mistakes_, bound) for name, bound in bounds), key=lambda b: b.possible)
 
 
-def _squared_losses(model: Any, X: Any) -> float:
+def _squared_losses(model: LinearLearner, X: Any) -> float:
     """Return Σℓ² of a PA or PA-II run from its ledger: a correction is ℓ/q or ℓ/(q + 1/2C), q = ‖x̃‖², jointly 2‖x̃‖²."""
     ledger: Ledger = model.ledger_
     rows, numbers = ledger.mistaken_rows(X)

@@ -1,9 +1,10 @@
-"""Why this score? As a sum over the features, and as a sum over the training mistakes that made the weights (L2 2 and 5).
+"""Explains a score as a sum over the features, and as a sum over the training mistakes that made the weights (L2 2 and 5).
 
     score = b + Σ_j w_j·x_j          and, since w is a sum of mistakes,          score = Σ_m f_m·c_m·⟨x̃, x̃_m⟩
 
-Mistake m corrected by c_m, with the sign of its class; f_m is 1, or for averaged weights the part of the average that came
-after it. For K classes the score is the lead of the winner over the runner-up, and w the difference of their weights.
+The correction of mistake m is c_m, with the sign of its class; f_m is 1, or for averaged weights the fraction of the
+averaged steps that came after it. For K classes the score is the lead of the winner over the runner-up, and w is the
+difference of their weights.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted
 
 from separatrix.analysis.explanation import BIAS, Cause, Explanation, Part, Term
 from separatrix.engine.ledger import Ledger
+from separatrix.engine.parameters import NotFittedError
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 
 _BLOCK_BYTES = 1 << 25
 
 
 def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
-    """Return why a linear classifier gives one example the score it does.
+    """Explain the score that a linear classifier gives to one example.
 
     Parameters
     ----------
     model : a fitted linear classifier, or a `Model`
-    x : one example: a row, a one-row table or matrix, a dict of named values (what it does not name is 0), or, with a
-        featurizer, what that takes one of, such as a text
-    features : the fitted featurizer before the classifier; that of a `Model` is known
-    X : the training examples, where the ledger does not hold the rows of the mistakes (`record=True` makes it)
-    n : how many of the mistakes to name
+    x : one example: a row, a one-row table or matrix, a dict of named values (those left out are 0), or, with a featurizer,
+        one of its inputs, such as a text
+    features : the fitted featurizer before the classifier; a `Model` has its own
+    X : the training examples, if the ledger has no rows (it has them with `record=True`)
+    n : how many mistakes to list
 
     Examples
     --------
-    The spam filter of L2, learned from three weighed examples: w = {BIAS: −3, free: 4, money: 2}.
+    The spam filter of L2, learned from three weighted examples: w = {BIAS: −3, free: 4, money: 2}.
 
     >>> import pandas as pd
     >>> from separatrix import Perceptron, explain
@@ -63,10 +64,12 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     """
     estimator = getattr(model, "estimator", model)
     features = getattr(model, "features", None) if features is None else features
-    check_is_fitted(estimator)
+    if not hasattr(estimator, "classes_"):
+        error = getattr(estimator, "not_fitted_error", NotFittedError)
+        raise error(f"this {type(estimator).__name__} is not fitted yet: call fit first")
     if not hasattr(estimator, "coef_") or getattr(estimator, "stores_rows", False):
         raise ValueError(
-            f"a {type(estimator).__name__} does not decide by one sum over the features, so there are no terms to show"
+            f"a {type(estimator).__name__} does not decide by one sum over the features, so it has no terms to show"
         )
     rows, names = _one_row(estimator, x, features)
     coef, intercept = estimator.coef_, estimator.intercept_
@@ -74,55 +77,56 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
     winner, second = _first_two(estimator, scores)
     labels = estimator.classes_.tolist()
     if len(scores) == 1:
-        w, b, score, shown = coef[0], float(intercept[0]), float(scores[0]), {labels[1]: float(scores[0])}
+        w, b, score = coef[0], float(intercept[0]), float(scores[0])
+        score_of = {labels[1]: score}
     else:
         w, b = coef[winner] - coef[second], float(intercept[winner] - intercept[second])
         score = float(scores[winner] - scores[second])
-        shown = {labels[k]: float(scores[k]) for k in (winner, second)}
+        score_of = {labels[k]: float(scores[k]) for k in (winner, second)}
     columns, values = _entries(rows)
     products = (w[columns] * values).tolist()
-    told = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
-    terms = [Term(names(j), value, weight, product) for j, value, weight, product in told]
+    entries = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
+    terms = [Term(names(j), value, weight, product) for j, value, weight, product in entries]
     bias = b if b or getattr(estimator, "fit_intercept", True) else None
     if bias is not None:
         terms.append(Term(BIAS, 1.0, b, b))
     terms.sort(key=lambda term: -abs(term.product))
-    given = (labels[winner], score, shown, terms, math.fsum(term.product for term in terms))
+    decision = (labels[winner], score, score_of, terms, math.fsum(term.product for term in terms))
     by = by_columns(features, _values_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
     ledger = getattr(estimator, "ledger_", None)
     why = _no_causes(ledger, X)
     if ledger is None or why:
-        return Explanation(*given, no_causes=why, columns=by)
+        return Explanation(*decision, no_causes=why, columns=by)
     parts = contributions(ledger, rows, X, winner, second)
     start = 0.0
     if ledger.start is not None:
-        begun = rows.scores(*ledger.start)[0]
-        start = float(begun[0] if len(begun) == 1 else begun[winner] - begun[second])
+        initial = rows.scores(*ledger.start)[0]
+        start = float(initial[0] if len(initial) == 1 else initial[winner] - initial[second])
     largest = np.argsort(-np.abs(parts), kind="stable")[: max(0, n)]
     causes = [_cause(ledger, m, float(parts[m])) for m in largest.tolist()]
-    return Explanation(*given, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
+    return Explanation(*decision, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
 
 
 def by_columns(
     features: Any, value: Callable[[str], Any], numbers: Ints, products: list[float], bias: float | None
 ) -> list[Part]:
-    """Return the sum by columns of a row of a table, of which some features, by number, have products."""
+    """Return the score by the columns of a table, given the products of some features, by number."""
     parts = [Part(name, value(name), part) for name, part in features.sums_by_column(numbers, products).items()]
     return sorted(parts if bias is None else [*parts, Part(BIAS, None, bias)], key=lambda part: -abs(part.product))
 
 
 def _values_of(x: Any) -> Callable[[str], Any]:
-    """Return the function that reads a value of a row of a table: not all may be such as Python has."""
+    """Return a function that reads a value of a row of a table, as text if Python has no type for it."""
     from separatrix.features.columns.arrow_columns import frame_of
 
     table = frame_of(_listed(x) if isinstance(x, dict) else x).table
 
     def value(name: str) -> Any:
-        held = table.column(name)[0]
+        scalar = table.column(name)[0]
         try:
-            return held.as_py()
+            return scalar.as_py()
         except (ValueError, OverflowError):
-            return held.cast("string").as_py()
+            return scalar.cast("string").as_py()
 
     return value
 
@@ -132,7 +136,7 @@ def _listed(x: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
-    """Return the example as one row, and the function that names its columns."""
+    """Return the example as one row, and a function that names its columns."""
     names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
         if isinstance(x, dict):
@@ -144,10 +148,10 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
         return _checked(Rows(read), estimator), lambda j: str(names[j])
     if isinstance(x, dict):
         if names is None:
-            raise ValueError("x has names, and the classifier was trained without any: give the values in their order")
-        strangers = [name for name in x if name not in names.tolist()]
-        if strangers:
-            raise ValueError(f"x names {strangers[0]!r}, which is not among the features")
+            raise ValueError("x has names, but the classifier was trained without names: give the values in order")
+        unknown = [name for name in x if name not in names.tolist()]
+        if unknown:
+            raise ValueError(f"x names {unknown[0]!r}, which is not among the features")
         row = np.array([[float(x.get(name, 0.0)) for name in names.tolist()]])
         return _checked(Rows(row), estimator), lambda j: str(names[j])
     if getattr(x, "ndim", None) == 1 or (isinstance(x, list | tuple) and not (x and np.ndim(x[0]))):
@@ -160,15 +164,15 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
 
 def _checked(rows: Rows, estimator: Any) -> Rows:
     if rows.n != 1:
-        raise ValueError(f"one example is explained at a time, and x has {rows.n}")
+        raise ValueError(f"x must be one example, but it has {rows.n} rows")
     if rows.d != estimator.n_features_in_:
-        raise ValueError(f"x has {rows.d} features, and the classifier was trained on {estimator.n_features_in_}")
+        raise ValueError(f"x has {rows.d} features, but the classifier was trained on {estimator.n_features_in_}")
     rows.survey()
     return rows
 
 
 def _first_two(estimator: Any, scores: Floats) -> tuple[int, int]:
-    """Return the class that is predicted, and the other one, or the highest of the others."""
+    """Return the predicted class and the runner-up: the other class, or the highest of the others."""
     if len(scores) == 1:
         plus = scores[0] >= 0 if getattr(estimator, "tie", "") == "+1" else scores[0] > 0
         return int(plus), 1 - int(plus)
@@ -182,8 +186,8 @@ def _entries(rows: Rows) -> tuple[Ints, Floats]:
         columns, values = row.indices.astype(np.int64), row.data.astype(np.float64)
     else:
         columns, values = np.arange(rows.d), np.asarray(row[0], dtype=np.float64)
-    held = np.flatnonzero(values)
-    return columns[held], values[held]
+    nonzero = np.flatnonzero(values)
+    return columns[nonzero], values[nonzero]
 
 
 def _no_causes(ledger: Ledger | None, X: Any) -> str:
@@ -197,7 +201,7 @@ def _no_causes(ledger: Ledger | None, X: Any) -> str:
 
 
 def contributions(ledger: Ledger, x: Rows, X: Any, winner: int, second: int) -> Floats:
-    """Return each mistake's part of the score of one row x (K classes: of the lead of one class over another)."""
+    """Return the contribution of each mistake to the score of one row x (K classes: to the lead of winner over second)."""
     rows, numbers = ledger.mistaken_rows(X)
     K = 1 if len(ledger.classes) <= 2 else len(ledger.classes)
     up, down = ledger.up.astype(np.int64), ledger.down.astype(np.int64)

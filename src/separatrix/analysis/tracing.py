@@ -1,14 +1,15 @@
-"""The trace of a run: every step, and at every mistake the two lines of the proof (L1 10, L2 7, L4 6, L5 4).
+"""The trace of a run: every step, and at every mistake the two lines of Novikoff's proof (L1 10, L2 7, L4 6, L5 4).
 
-    (1)  ‖w‖² ≤ k·R²         a correction of a mistake adds at most ‖x‖², since y⟨w,x⟩ ≤ 0
-    (2)  ⟨w,w*⟩ ≥ k·γ        and at least γ in the direction of a separator w* of length 1
+    (1)  ‖w‖² ≤ k·R²         a correction adds at most ‖x‖² to ‖w‖², because y⟨w,x⟩ ≤ 0 at a mistake
+    (2)  ⟨w,w*⟩ ≥ k·γ        and at least γ to ⟨w,w*⟩, for a separator w* of length 1 with margin γ
 
 Together k²γ² ≤ ⟨w,w*⟩² ≤ ‖w‖² ≤ k·R², hence k ≤ R²/γ². Examples of weight s count s² in (1) and s in (2); K classes jointly
-have 2R² for R². The trace is rebuilt from the ledger and the order: nothing is decided again.
+have 2R² in place of R². The trace is replayed from the ledger and the order of presentation; no decision is made again.
 """
 
 from __future__ import annotations
 
+import copy
 import csv
 import io
 import json
@@ -18,7 +19,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from separatrix.analysis.best_separator import Separator, best_separator, flattened
 from separatrix.engine.labels import encode_as, plain
@@ -41,13 +41,13 @@ MAX_STEPS = 100_000
 
 
 class Trace:
-    """What a learner went through, step by step; `trace` makes it.
+    """The steps of a training run, as `trace` returns them.
 
     `rows` is a list of dicts: `pass`, `step`, `example`, `label`, `score` (two classes: ⟨w,x⟩ + b before the step; K: the
-    lead of the true class), `mistake`, `rival` (the class taken for it), `w` (the weights after the step, the bias last;
-    K classes: a list for each). At the k-th mistake also `norm2` = ‖w‖², `k_R2` (line 1's bound), `progress` = ⟨w,w*⟩,
-    `k_gamma` (line 2's bound), `k2_gamma2`, and whether the lines hold. Without a separator w* line 2 has no meaning and
-    is None; for rules and starts of which the proof does not speak both are.
+    lead of the true class), `mistake`, `rival` (the class that was predicted instead), `w` (the weights after the step, the
+    bias last; K classes: a list for each). The k-th mistake also has `norm2` = ‖w‖², `k_R2` (the bound of line 1),
+    `progress` = ⟨w,w*⟩, `k_gamma` (the bound of line 2), `k2_gamma2`, and whether the lines hold. Line 2 is None without a
+    separator w*; both lines are None if the proof does not apply to the rule or to the initial weights.
     """
 
     def __init__(self, model: LinearLearner, separator: Separator | None, examples: Rows) -> None:
@@ -79,18 +79,18 @@ class Trace:
 
     @property
     def proof_applies(self) -> bool:
-        """Whether the proof speaks of this run: the perceptron rule, started from zero."""
+        """Whether the proof applies to this run: the perceptron rule, starting from zero weights."""
         return self.model.ledger_.rule.entry.theorem == "perceptron" and self.model.ledger_.start is None
 
     @property
     def holds(self) -> bool | None:
-        """Whether both lines hold at every mistake; None where the proof does not speak of the run."""
+        """Whether both lines hold at every mistake; None if the proof does not apply to the run."""
         return all(row["holds"] for row in self.mistakes) if self.proof_applies else None
 
-    # As other things.
+    # Conversions.
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame, a row a step."""
+        """Return a pandas data frame with one row for each step."""
         try:
             import pandas as pd  # type: ignore[import-untyped]
         except ImportError:
@@ -98,7 +98,7 @@ class Trace:
         return pd.DataFrame(self.rows, columns=list(COLUMNS))
 
     def to_json(self) -> str:
-        """Return JSON: the steps, and what is known of the run."""
+        """Return JSON with the steps and a summary of the run."""
         model = self.model
         return json.dumps(
             {
@@ -118,7 +118,7 @@ class Trace:
         )
 
     def to_csv(self) -> str:
-        """Return comma-separated values, a line a step; w as a JSON list."""
+        """Return comma-separated values, one line for each step; w is a JSON list."""
         out = io.StringIO()
         writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -127,24 +127,24 @@ class Trace:
         return out.getvalue()
 
     def to_markdown(self) -> str:
-        """Return a Markdown table, and the theorem in these numbers below it."""
+        """Return a Markdown table with the explanation below it."""
         heads, cells = self._heads(), list(self._cells())
         lines = [heads, ["---"] * len(heads), *([cell.replace("|", "\\|") for cell in row] for row in cells)]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n" + self.explanation() + "\n"
 
     def _repr_html_(self) -> str:
-        said = escape(self.explanation()).replace("\n", "<br>")
-        return cells_table(self._heads(), self._cells(SHOWN)) + beside(f"<p>{said}</p>", self._picture())
+        text = escape(self.explanation()).replace("\n", "<br>")
+        return cells_table(self._heads(), self._cells(SHOWN)) + beside(f"<p>{text}</p>", self._picture())
 
     def _picture(self) -> str:
-        """Return the examples and the areas of the last weights, where there are two features and not too many examples."""
+        """Return a picture of the examples and of the decisions, if there are two features and not too many examples."""
         X, labels = self.examples.source, {row["example"]: row["label"] for row in self.rows}
         if self.examples.sparse or self.examples.d != 2 or not 0 < len(labels) <= MOST_POINTS:
             return ""
-        model, shown = self.model, sorted(labels)
-        codes = encode_as(model.classes_, np.array([labels[i] for i in shown]))
-        caption = "the examples, and what the learner says around them"
-        points = np.asarray(X[shown], dtype=np.float64)
+        model, presented = self.model, sorted(labels)
+        codes = encode_as(model.classes_, np.array([labels[i] for i in presented]))
+        caption = "the examples, and the class that the learner predicts around them"
+        points = np.asarray(X[presented], dtype=np.float64)
         return picture(model, points, codes, caption)
 
     def _heads(self) -> list[str]:
@@ -153,7 +153,7 @@ class Trace:
         return ["pass", "i", "x", "y", score, "", "w after", line1, "⟨w,w*⟩ ≥ k·γ"]
 
     def _cells(self, most: int | None = None) -> Iterator[list[str]]:
-        """Yield the cells of the table, leaving out the middle where it is longer than `most` rows."""
+        """Yield the cells of the table, without its middle if it is longer than `most` rows."""
         rows = self.rows
         cut = most is not None and len(rows) > most
         half = (most or 0) // 2
@@ -162,13 +162,13 @@ class Trace:
                 yield ["…", "", "", "", "", f"{len(rows) - 2 * half:,} steps", "", "", ""]
             x = self.examples.take(np.array([row["example"]])).source
             x = x.toarray()[0] if self.examples.sparse else x[0]
-            told = f"mistake {row['k']}" if row["mistake"] else "right"
+            outcome = f"mistake {row['k']}" if row["mistake"] else "right"
             if row["mistake"] and len(self.model.classes_) > 2:
-                told += f" (for {row['rival']})"
+                outcome += f" (for {row['rival']})"
             line1 = f"{_number(row['norm2'])} ≤ {_number(row['k_R2'])}" if row["k_R2"] is not None else ""
             line2 = f"{_number(row['progress'])} ≥ {_number(row['k_gamma'])}" if row["k_gamma"] is not None else ""
             place = [str(row["pass"]), str(row["example"]), _vector(x), str(row["label"]), _number(row["score"])]
-            yield [*place, told, _vector(row["w"]), line1, line2]
+            yield [*place, outcome, _vector(row["w"]), line1, line2]
 
     def table(self) -> Table:
         """Return the steps as a table for the terminal."""
@@ -195,33 +195,35 @@ class Trace:
         return "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
 
     def explanation(self) -> str:
-        """Return how the run ended and what the theorem says, in the numbers of this run."""
+        """Return how the run ended and what the theorem says about it, with the numbers of this run."""
         model, k, cut = self.model, len(self.model.ledger_), self.model.ledger_.cut
         if not self.complete:
-            said = [f"The first {len(self.rows):,} steps of {model.n_seen_:,}."]
+            sentences = [f"The first {len(self.rows):,} steps of {model.n_seen_:,}."]
         elif model.converged_:
             w = self.rows[-1]["w"]
-            said = [f"Pass {model.n_iter_} is clean: w = {_vector(w)} separates the examples, after {_mistakes(k)}."]
+            sentences = [f"Pass {model.n_iter_} is clean: w = {_vector(w)} separates the examples, after {_mistakes(k)}."]
         else:
             number = model.n_iter_ if cut is None else cut.pass_number
             passes = "1 pass" if number == 1 else f"{number:,} passes"
-            said = [f"After {passes} and {_mistakes(k)} there has been no clean pass."]
+            sentences = [f"After {passes} and {_mistakes(k)} there has been no clean pass."]
             if cut is not None:
-                said.append(f"Training went back to here after {model.n_iter_:,}: held-out accuracy was never higher.")
+                sentences.append(
+                    f"Training returned to this pass after {model.n_iter_:,}: it had the best held-out accuracy."
+                )
         if model.cycle_ is not None:
             start, period = model.cycle_
             every = "every pass" if period == 1 else f"every {period} passes"
-            said.append(f"The weights at the start of pass {start} come back {every}: so it goes on for ever.")
-        return "\n".join(fill(text, WIDTH) for text in (" ".join(said), self._theorem()))
+            sentences.append(f"The weights at the start of pass {start} come back {every}, so training would never end.")
+        return "\n".join(fill(text, WIDTH) for text in (" ".join(sentences), self._theorem()))
 
     def _theorem(self) -> str:
         k, R2, gamma = len(self.mistakes), self.R2, self.gamma
         if not self.proof_applies:
-            return "The proof does not speak of this run: it needs the perceptron rule and a start from zero."
+            return "The proof does not apply to this run: it requires the perceptron rule and zero initial weights."
         if gamma is None or self.bound is None:
             return (
                 "No separator of these examples was found, so there is no margin γ and no bound on the mistakes. "
-                f"Line 1 of the proof holds all the same: ‖w‖² ≤ k·R² with R² = {_number(R2)}."
+                f"Line 1 of the proof holds nevertheless: ‖w‖² ≤ k·R² with R² = {_number(R2)}."
             )
         weighted = self.model.ledger_.correction.size > 0
         lines = "k²γ² ≤ ‖w‖² ≤ k·R²" if not weighted else "(Σs)²γ² ≤ ‖w‖² ≤ Σs²·R²"
@@ -239,13 +241,13 @@ class Trace:
 def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEPS) -> Trace:
     """Return every step of a linear learner on X, y, with the two lines of the proof at each mistake.
 
-    An estimator that was fitted on these very data is taken as it is; any other is left alone, and a clone is fitted.
+    An estimator that was fitted on exactly these data is used as it is; otherwise an unfitted copy of it is fitted.
 
     Parameters
     ----------
     estimator : a linear learner (`Perceptron`, `AveragedPerceptron`, …): two classes, or more of them jointly
     X, y : examples and labels
-    max_steps : after so many the trace ends, saying so
+    max_steps : the trace ends after so many steps, with `complete` False
 
     Examples
     --------
@@ -256,9 +258,11 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     ([[4.0, 0.0], [3.0, -1.0], [1.0, -3.0]], True, 26)
     """
     if not isinstance(estimator, LinearLearner):
-        raise TypeError(f"trace steps through the linear learners, and {type(estimator).__name__} is not one of them")
+        raise TypeError(f"trace needs a linear learner such as Perceptron: {type(estimator).__name__} is not one of them")
     labels = plain(np.asarray(y))
-    model = estimator if _fitted_on(estimator, X, labels) else clone(estimator).fit(X, labels)
+    model = estimator
+    if not _is_fitted_on(estimator, X, labels):
+        model = estimator.unfitted(random_state=copy.deepcopy(estimator.random_state)).fit(X, labels)
     if len(model.classes_) > 2 and not model.run_.joint:
         raise ValueError('trace follows two classes, or K jointly: one-vs-rest is K runs at once; use multi_class="joint"')
     examples = as_rows(X)
@@ -275,15 +279,15 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     return result
 
 
-def _fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
-    """Tell whether a learner holds the ledger of a fit on exactly these data, from first to last step."""
+def _is_fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
+    """Return whether a learner has the complete ledger of a fit on exactly these data."""
     run = getattr(estimator, "run_", None)
     if run is None or run.streaming or run.ledger.absent or run.rows_seen != len(labels):
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False
-    shown = sum(len(which) for _, which in presentations(estimator, as_rows(X)))
-    return bool(run.ledger.steps == shown and run.ledger.verify(X, labels))
+    steps = sum(len(which) for _, which in presentations(estimator, as_rows(X)))
+    return bool(run.ledger.steps == steps and run.ledger.verify(X, labels))
 
 
 def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
@@ -301,7 +305,7 @@ def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, I
 def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
     model, examples = result.model, result.examples
     ledger = model.ledger_
-    numbers = {int(step): m for m, step in enumerate(ledger.step)}
+    mistake_at = {int(step): m for m, step in enumerate(ledger.step)}
     codes = encode_as(model.classes_, labels)
     state = ledger.state(examples.sparse, ledger.start)
     names = model.classes_.tolist()
@@ -313,9 +317,9 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
             score = float(scores[0]) if len(scores) == 1 else float(scores[codes[i]] - _best_rival(scores, codes[i]))
             row: dict[str, Any] = dict.fromkeys(COLUMNS)
             row |= {"pass": number, "step": step, "example": int(i), "label": names[codes[i]], "score": score}
-            row["mistake"] = step in numbers
+            row["mistake"] = step in mistake_at
             if row["mistake"]:
-                m = numbers[step]
+                m = mistake_at[step]
                 ledger.replay_into(state, examples, ledger.example, slice(m, m + 1))
                 c = float(ledger.correction[m]) if ledger.correction.size else 1.0
                 steps_up, squares = steps_up + c, squares + c * c
@@ -330,7 +334,7 @@ def _best_rival(scores: Any, label: int) -> float:
 
 
 def _proof(result: Trace, w: Any, s: float, s2: float) -> dict[str, Any]:
-    """Return the proof's quantities for weights that are the sum of corrections s_1…s_k with Σs = s and Σs² = s2."""
+    """Return the quantities of the proof for weights that are the sum of corrections s_1…s_k with Σs = s and Σs² = s2."""
     row: dict[str, Any] = {"norm2": float(w @ w)}
     if not result.proof_applies:
         return row
@@ -358,8 +362,8 @@ def _vector(values: Any) -> str:
     values = list(values)
     if values and isinstance(values[0], list):
         return " ".join(_vector(value) for value in values)
-    shown = [_number(value) for value in values[:8]] + (["…"] if len(values) > 8 else [])
-    return "(" + ", ".join(shown) + ")"
+    numbers = [_number(value) for value in values[:8]] + (["…"] if len(values) > 8 else [])
+    return "(" + ", ".join(numbers) + ")"
 
 
 def _mistakes(k: int) -> str:
