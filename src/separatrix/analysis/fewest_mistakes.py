@@ -25,7 +25,7 @@ from scipy.sparse import csr_array
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.engine.rules import TIES, tie_code
-from separatrix.estimators.linear import PocketPerceptron
+from separatrix.learners.linear import PocketLearner
 from separatrix.proofs.exact_signs import exact_signs, is_balanced
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
@@ -230,8 +230,8 @@ class _Search(Contradictions):
     def improve(self, until: float) -> None:
         """Lower the upper bound: start from the pocket, then from random perturbations of the best w."""
         for seed in range(3):
-            pocket = PocketPerceptron(fit_intercept=self.pairs.bias, max_iter=30, random_state=seed)
-            pocket.set_params(tie=self.tie).fit(self._scaled_source(), self.pairs.codes)
+            pocket = PocketLearner(fit_intercept=self.pairs.bias, tie=self.tie, max_iter=30, random_state=seed)
+            pocket.fit(self._scaled_source(), self.pairs.codes)
             W = np.column_stack([pocket.coef_, pocket.intercept_]) if self.pairs.bias else pocket.coef_
             self.offer(W.reshape(-1))
             if time.monotonic() > until:

@@ -18,7 +18,7 @@ import numpy as np
 from separatrix.analysis.fewest_mistakes import Contradictions
 from separatrix.engine.labels import Codes, encode
 from separatrix.engine.rows import Array, Floats, Rows
-from separatrix.estimators.linear import AveragedPerceptron, Perceptron
+from separatrix.learners.linear import AveragedLearner, LastLearner
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 
@@ -109,7 +109,7 @@ def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int) -> tu
             in_training = fold != k
             if len(np.unique(codes[in_training])) < n_classes:
                 continue
-            model = AveragedPerceptron(max_iter=_PASSES, random_state=seed + repeat)
+            model = AveragedLearner(max_iter=_PASSES, random_state=seed + repeat)
             model.fit(rows.source, codes, sample_weight=in_training.astype(float))
             which = np.flatnonzero(~in_training)
             scores = rows.scores(model.coef_, model.intercept_, which)
@@ -130,7 +130,7 @@ def _repeated_mistakes(rows: Rows, codes: Codes, seed: int) -> Floats:
     """Return the share of its presentations at which each example was a mistake."""
     counts, presentations = np.zeros(rows.n), 0
     for repeat in range(_REPEATS):
-        model = Perceptron(max_iter=_PASSES, random_state=seed + repeat).fit(rows.source, codes)
+        model = LastLearner(max_iter=_PASSES, random_state=seed + repeat).fit(rows.source, codes)
         counts += np.bincount(model.ledger_.example, minlength=rows.n)
         presentations += model.n_iter_
     return counts / presentations

@@ -41,7 +41,7 @@ def trace(
 
     from separatrix.analysis import tracing
     from separatrix.data.in_memory import NotANumberError, read_source
-    from separatrix.estimators.linear import Perceptron
+    from separatrix.learners.linear import LastLearner
 
     form = "json" if as_json else form
     if form not in FORMATS:
@@ -51,7 +51,7 @@ def trace(
             examples = read_source(data, label, positive, drop=drop or [])
         except NotANumberError as error:
             raise DataError(f"{error}; leave the column out with --drop") from None
-        perceptron = Perceptron(
+        perceptron = LastLearner(
             order=order,
             tie=tie or examples.tie,
             fit_intercept=examples.bias if bias is None else bias,
@@ -61,7 +61,7 @@ def trace(
         if html is not None:
             named = {"label": label, "positive": positive, "drop": drop or None}
             arguments = [repr(data), *(f"{name}={value!r}" for name, value in named.items() if value is not None)]
-            _write_page(html, examples, perceptron, f"read_source({', '.join(arguments)})")
+            _write_page(html, examples, perceptron.get_params(), f"read_source({', '.join(arguments)})")
             return 0
         steps = tracing.trace(perceptron, examples.X, examples.y)
     if form == "table":
@@ -74,10 +74,11 @@ def trace(
     return 0
 
 
-def _write_page(path: Path, examples: "Examples", perceptron: Any, reading: str) -> None:
+def _write_page(path: Path, examples: "Examples", parameters: dict[str, Any], reading: str) -> None:
     """Write a page of the lab that holds the whole run; `reading` is the Python code that reads the same examples."""
     import numpy as np
 
+    from separatrix.estimators.linear import Perceptron
     from separatrix.web.lab.document import document
     from separatrix.web.lab.experiment import Experiment, plain_names
     from separatrix.web.lab.page import page
@@ -85,5 +86,5 @@ def _write_page(path: Path, examples: "Examples", perceptron: Any, reading: str)
     X = np.asarray(examples.X.toarray() if hasattr(examples.X, "toarray") else examples.X, np.float64)
     code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
     names = tuple(examples.feature_names or plain_names(X.shape[1]))
-    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, perceptron, code))), "utf-8")
+    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, Perceptron(**parameters), code))), "utf-8")
     click.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")
