@@ -244,7 +244,7 @@ def test_an_early_stop_is_told_as_it_was():
     steps = trace(model, X, y)
     assert json.loads(steps.to_json())["n_mistakes"] == len(steps.mistakes) == len(model.ledger_)
     assert f"After {model.ledger_.cut.pass_number} pass" in steps.explanation()
-    assert "Training went back to here" in " ".join(steps.explanation().split())
+    assert f"Training returned to this pass after {model.n_iter_}" in " ".join(steps.explanation().split())
 
 
 @pytest.mark.parametrize("rule", ["margin", "pa1", "arow", "arow-full"])
