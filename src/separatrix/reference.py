@@ -1,4 +1,4 @@
-"""Every algorithm of the lectures in plain NumPy, as on the board. Exact on integers, slow on purpose: the tests' oracle.
+"""Every algorithm of the lectures in plain NumPy, as on the board. It is exact on integers and slow: the tests' oracle.
 
 An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for K. A learner presents examples in some order and
 returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
@@ -89,7 +89,7 @@ def is_mistake(y: int, s: float, tie: str) -> bool:
 
 
 def correction(rule: str, lead: float, square: float, margin: float, C: float, weight: float) -> float:
-    """The size of the correction of the other rules, 0 for none; `square` is ‖x‖², for K classes jointly 2‖x‖²."""
+    """The size of the correction, 0 for none, of all rules but the first; `square` is ‖x‖², K classes jointly 2‖x‖²."""
     if rule == "margin":
         return weight * (lead <= margin)
     loss = max(0.0, 1.0 - lead)
@@ -101,7 +101,7 @@ STEPS: dict[str, Callable[[float, float, float, float], float]] = {
     "pa1": lambda loss, square, C, weight: min(weight * C, loss / square),
     "pa2": lambda loss, square, C, weight: loss / (square + 1 / (2 * weight * C)),
 }
-"""The corrections of the rules that follow the loss."""
+"""The corrections of the rules that follow the hinge loss; a new rule adds its own here."""
 
 
 def perceptron(
@@ -225,13 +225,13 @@ def averaged(run: Run, start: int = 0) -> Array:
 
 def survivors(run: Run) -> list[tuple[Array, int]]:
     """Each weight vector that the run held after a step, with its survival count: L4's ((w_m), c_m)."""
-    held: list[tuple[Array, int]] = []
+    counted: list[tuple[Array, int]] = []
     for before, after in zip(run.weights, run.weights[1:], strict=False):
-        if held and after is before:
-            held[-1] = (after, held[-1][1] + 1)
+        if counted and after is before:
+            counted[-1] = (after, counted[-1][1] + 1)
         else:
-            held.append((after, 1))
-    return held
+            counted.append((after, 1))
+    return counted
 
 
 def voted(run: Run, x: Array) -> int:
@@ -259,17 +259,18 @@ def pocket(run: Run, X: Array, y: Sequence[int], steps_per_pass: int, tried: int
 
     After each pass, try those of its weights that lasted longest so far; at the end, the last ones too.
     """
-    best, fewest, done = run.weights[0], training_mistakes(run.weights[0], X, y, tie), {id(run.weights[0])}
+    best, fewest, judged = run.weights[0], training_mistakes(run.weights[0], X, y, tie), {id(run.weights[0])}
     for end in range(steps_per_pass, len(run.weights), steps_per_pass):
-        held = {id(w) for w in run.weights[end - steps_per_pass : end + 1]}
-        lasted = survivors(Run(run.weights[: end + 1]))
-        fresh = [(w, c) for w, c in lasted if id(w) in held]
-        longest = sorted((wc for wc in fresh if id(wc[0]) not in done), key=lambda wc: -wc[1])[:tried]
+        of_this_pass = {id(w) for w in run.weights[end - steps_per_pass : end + 1]}
+        candidates = [
+            (w, c) for w, c in survivors(Run(run.weights[: end + 1])) if id(w) in of_this_pass and id(w) not in judged
+        ]
+        longest = sorted(candidates, key=lambda candidate: -candidate[1])[:tried]
         if end + steps_per_pass >= len(run.weights):
             longest.append((run.last, 0))
         for w, _ in longest:
             mistakes = training_mistakes(w, X, y, tie)
-            done.add(id(w))
+            judged.add(id(w))
             if mistakes < fewest:
                 best, fewest = w, mistakes
     return best
