@@ -26,6 +26,7 @@ from separatrix.data.lectures import EXAMPLES
 from separatrix.engine.rows import Rows
 from separatrix.engine.rules import RULES
 from support.public_estimators import LEARNERS
+from support.scale import scaled
 
 IRIS = load_iris()
 
@@ -141,7 +142,7 @@ def data(draw):
     return X, y
 
 
-@settings(max_examples=80)
+@settings(max_examples=scaled(80))
 @given(
     data=data(),
     estimator=st.sampled_from(LEARNERS),

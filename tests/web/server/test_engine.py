@@ -17,6 +17,7 @@ from separatrix.web.server.progressive_validation import ProgressiveValidation
 from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
 from separatrix.web.server.store import SEGMENT, CommitStore, StoreError
 from separatrix.web.server.writer import Writer
+from support.scale import scaled
 from support.server_process import examples, matrix
 
 FRESH = {"learner": "averaged", "rule": "perceptron", "C": 1.0, "text": False, "bits": 10}
@@ -62,7 +63,7 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
     assert first.progressive.errors == whole.n_errors_ and model.radius_ == whole.radius_
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(st.lists(st.integers(1, 119), unique=True, max_size=8), st.integers(0, 5))
 def test_the_batches_leave_no_trace(cuts, seed):
     stream = list(examples(120, seed=seed, names=40))

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from support.scale import scaled
 from support.server_process import examples, served
 
 MB = 1 << 20
@@ -208,7 +209,7 @@ def test_the_promises_of_the_openapi_document_hold(tmp_path):
             modes = [operation.as_strategy(generation_mode=mode) for mode in GenerationMode]
 
             @settings(
-                max_examples=60,
+                max_examples=scaled(60),
                 deadline=None,
                 phases=[Phase.explicit, Phase.generate],
                 suppress_health_check=list(HealthCheck),
