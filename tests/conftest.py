@@ -1,5 +1,5 @@
 """What all tests share: Hypothesis without a deadline (the first call of a kernel compiles it), pictures without a screen,
-and the real data sets."""
+the markers that follow from fixtures, the browser, and the real data sets."""
 
 import os
 import sys
@@ -11,12 +11,21 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.browser import chromium, served, watched
+from support.scale import scaled
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-settings.register_profile("separatrix", deadline=None, derandomize=True)
+settings.register_profile("separatrix", deadline=None, derandomize=True, max_examples=scaled(30))
 settings.load_profile("separatrix")
 
 DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def pytest_itemcollected(item):
+    """Mark the tests that drive a browser as `browser`, and those that read real data sets as `slow`."""
+    if "browser" in item.fixturenames:
+        item.add_marker(pytest.mark.browser)
+    if "data_folder" in item.fixturenames:
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

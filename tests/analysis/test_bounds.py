@@ -142,7 +142,7 @@ def data(draw):
     return X, y
 
 
-@settings(max_examples=scaled(80))
+@settings(max_examples=scaled(25))
 @given(
     data=data(),
     estimator=st.sampled_from(LEARNERS),

@@ -53,7 +53,7 @@ def mixed(n=120):
     return pd.DataFrame({"size": numbers, "colour": words}), label
 
 
-@pytest.mark.parametrize("load", [load_iris, load_breast_cancer])
+@pytest.mark.parametrize("load", [load_iris, pytest.param(load_breast_cancer, marks=pytest.mark.slow)])
 def test_every_model_is_a_row_in_well_under_a_minute(load):
     begin = time.perf_counter()
     found = compare(*load(return_X_y=True))

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import pickle
 import random
 import signal
@@ -19,9 +18,9 @@ from sklearn.datasets import dump_svmlight_file, load_digits, load_iris
 
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron, load, load_svmlight
 from separatrix.cli import app
+from support.scale import counts
 
 RUNNER = CliRunner()
-LONG = bool(os.environ.get("SEPARATRIX_LONG"))
 
 
 def call(*arguments, status=0):
@@ -303,12 +302,14 @@ def written(path):
         return None
 
 
+@pytest.mark.crash
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
+@pytest.mark.parametrize("wanted", counts(slow=3, soak=20))
+def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run, wanted):
     folder, command = long_run
     checkpoint, output = folder / "run.ckpt", folder / "killed.sepx"
     command = [*command, "-o", str(output), "--checkpoint", str(checkpoint), "--checkpoint-every", "0"]
-    rng, kills, resumed, wanted = random.Random(1), 0, 0, 20 if LONG else 3
+    rng, kills, resumed = random.Random(1), 0, 0
     while kills < wanted:
         before = written(checkpoint)
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -330,6 +331,7 @@ def test_a_run_killed_again_and_again_ends_with_the_same_bytes(long_run):
     assert not [path.name for path in folder.iterdir() if path.name.endswith(".part")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_ctrl_c_leaves_a_checkpoint_to_resume_from(long_run):
     folder, command = long_run
@@ -367,6 +369,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="measures resident memory")
 def test_memory_hardly_grows_with_the_file(tmp_path):
     rng = np.random.default_rng(0)

@@ -29,6 +29,8 @@ from separatrix.cluster.dask import Dask
 from separatrix.data.errors import DataError
 from support.kill_workers import deadly, same, whole_numbers
 
+pytestmark = [pytest.mark.slow, pytest.mark.cluster]
+
 
 class Cluster:
     """A scheduler and workers, each a process of its own, as they are on a real cluster: any of them may be killed.

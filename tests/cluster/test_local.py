@@ -24,6 +24,8 @@ from separatrix.data.errors import DataError
 from support.kill_workers import Murderous, deadly, same, whole_numbers
 from support.loaded_modules import ListModules
 
+pytestmark = pytest.mark.cluster
+
 RUNNER = CliRunner()
 
 
@@ -36,6 +38,8 @@ def learner():
     return AveragedPerceptron(max_iter=5, random_state=3)
 
 
+@pytest.mark.crash
+@pytest.mark.slow
 def test_processes_give_the_same_bits_also_when_ten_are_killed(tmp_path):
     pattern = whole_numbers(tmp_path, shards=11, K=3)
     reference = fit(learner(), pattern)
@@ -49,6 +53,7 @@ def test_processes_give_the_same_bits_also_when_ten_are_killed(tmp_path):
     assert engine.workers == [None, None]
 
 
+@pytest.mark.crash
 def test_a_shard_that_kills_every_worker_is_named(tmp_path):
     whole_numbers(tmp_path, shards=2)
     engine = Local(1)
@@ -128,6 +133,7 @@ def call(*arguments, status=0):
     return done.stdout if status == 0 else done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_and_predicts_on_shards(tables, tmp_path):
     plain, split = tmp_path / "plain.sepx", tmp_path / "split.sepx"
     call("train", tables / "all.parquet", "--label", "label", "-o", plain, "--passes", 4)
@@ -171,6 +177,8 @@ def test_the_command_line_refuses_what_an_engine_cannot(tables, tmp_path):
     assert "bad.csv, line 102" in call("train", bad, "--label", "label", "--engine", "local:1", status=2)
 
 
+@pytest.mark.crash
+@pytest.mark.slow
 def test_a_killed_driver_goes_on_to_the_same_model(tmp_path):
     pattern = whole_numbers(tmp_path, shards=4, n=2000, d=40)
     command = [sys.executable, "-m", "separatrix", "train", pattern, "--passes", "60", "--rule", "perceptron", "--engine"]

@@ -20,9 +20,13 @@ from separatrix.cluster.spark import Spark
 from separatrix.data.errors import DataError
 from support.kill_workers import deadly, same, whole_numbers
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore:unclosed <socket:ResourceWarning"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.cluster,
+    pytest.mark.filterwarnings(
+        "ignore:PySpark does not yet fully support pandas:FutureWarning", "ignore:unclosed <socket:ResourceWarning"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -111,7 +111,7 @@ def test_a_column_of_numbers_with_one_slip_is_not_taken_for_text(tmp_path):
 
 
 @given(st.text(',;\t "\n\r1a?', max_size=60))
-@settings(max_examples=scaled(400))
+@settings(max_examples=scaled(150))
 def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
     options = {"format": "csv", "quote": "", "header": False, "missing": (), "on_error": "skip"}
     file = io.BytesIO(text.encode())
@@ -135,7 +135,7 @@ def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
 
 
 @given(st.text(',;\t "\n\r1a?', max_size=60), st.sampled_from(["auto", '"']), st.sampled_from(["raise", "skip"]))
-@settings(max_examples=scaled(400))
+@settings(max_examples=scaled(150))
 def test_delimited_text_with_quotes_is_read_or_refused(text, quote, on_error):
     try:
         list(open_source(io.BytesIO(text.encode()), format="csv", quote=quote, on_error=on_error))
@@ -144,7 +144,7 @@ def test_delimited_text_with_quotes_is_read_or_refused(text, quote, on_error):
 
 
 @given(st.binary(max_size=80), st.sampled_from([None, "csv", "tsv", "svmlight", "jsonl", "parquet", "arrow", "npz"]))
-@settings(max_examples=scaled(300))
+@settings(max_examples=scaled(100))
 def test_bytes_of_any_kind_are_read_or_refused(data, form):
     for prefix in (
         b"",

@@ -63,7 +63,10 @@ def test_a_matrix_comes_back_from_every_format(tmp_path, form, compression):
     assert source.n_features == 9
 
 
-@pytest.mark.parametrize("form", [*TABLES, *MATRICES])
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param(form, marks=() if form in ("csv", "svmlight") else pytest.mark.slow) for form in (*TABLES, *MATRICES)],
+)
 def test_standard_input_is_read_once_and_named(form):
     data = (TABLES | MATRICES)[form]
     code = """
@@ -210,6 +213,7 @@ print(rows, next(line.split()[1] for line in open("/proc/self/status") if line.s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is asked for as on Linux")
 @pytest.mark.parametrize("form", ["csv", "svmlight", "jsonl", "parquet", "npz"])
 def test_a_file_ten_times_as_long_takes_no_more_memory(tmp_path, form):

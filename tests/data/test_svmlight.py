@@ -134,7 +134,7 @@ LINES = st.builds(
 
 
 @given(st.lists(LINES, max_size=8), st.sampled_from([0, 1]), st.sampled_from([MOST, 20]), st.booleans())
-@settings(max_examples=scaled(400))
+@settings(max_examples=scaled(150))
 def test_lines_are_read_as_the_oracle_reads_them(lines, least, most, skip):
     agree("\n".join(lines).encode(), least, most, skip)
 
@@ -142,7 +142,7 @@ def test_lines_are_read_as_the_oracle_reads_them(lines, least, most, skip):
 @given(st.binary(max_size=60) | st.text("0123456789+-.eE:# \t\r\nqid,x\0", max_size=80).map(str.encode), st.booleans())
 @example(b"", True)
 @example(b"\n\n#\n 1", False)
-@settings(max_examples=scaled(600))
+@settings(max_examples=scaled(200))
 def test_bytes_of_any_kind_are_read_as_the_oracle_reads_them(text, skip):
     agree(text, 0, MOST, skip)
 

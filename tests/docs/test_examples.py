@@ -21,7 +21,10 @@ def test_every_example_is_shown_once_with_its_output():
     assert len(SHOWN) >= 5 and all(output.strip() for _, output in SHOWN)
 
 
-@pytest.mark.parametrize(("name", "output"), SHOWN, ids=[name for name, _ in SHOWN])
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [pytest.param(*shown, id=shown[0], marks=() if shown[0] == "proof.py" else pytest.mark.slow) for shown in SHOWN],
+)
 def test_an_example_prints_what_is_shown(name, output, tmp_path):
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / name)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, timeout=300)

@@ -75,7 +75,14 @@ def call(command, shown):
         assert agrees(shown, done.stdout + done.stderr), f"{command}\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def cases():
+    """Yield the pages; those with commands start processes, which is slow."""
+    for page in PAGES:
+        slow = "```console" in page.read_text(encoding="utf-8")
+        yield pytest.param(page, id=str(page.relative_to(ROOT)), marks=pytest.mark.slow if slow else ())
+
+
+@pytest.mark.parametrize("page", list(cases()))
 def test_every_block_runs_and_prints_what_it_shows(page, folder):
     namespace, printed = {"__name__": "page"}, None
     for language, title, text, follows in blocks(page):

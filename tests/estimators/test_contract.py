@@ -72,10 +72,14 @@ CHOOSING = [separatrix.PassiveAggressive(random_state=0, C="auto", max_iter=20)]
 
 
 @pytest.mark.filterwarnings("ignore:the classes differ in a direction in which none of them varies")
-@parametrize_with_checks(
-    [seeded(estimator) for estimator in ESTIMATORS] + RULED + CHOOSING, expected_failed_checks=expected_failures
-)
+@parametrize_with_checks([seeded(estimator) for estimator in ESTIMATORS], expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(RULED + CHOOSING, expected_failed_checks=expected_failures)
+def test_scikit_learn_contract_with_every_rule(estimator, check):
     check(estimator)
 
 

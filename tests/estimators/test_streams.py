@@ -39,7 +39,7 @@ def same(one, other, X):
 @pytest.mark.parametrize("estimator", ONLINE)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("K", [2, 4])
-@settings(max_examples=scaled(20))
+@settings(max_examples=scaled(8))
 @given(cuts=st.lists(st.integers(0, 40), max_size=6).map(sorted), seed=st.integers(0, 100))
 def test_any_batches_are_one_pass_in_memory(estimator, form, K, cuts, seed):
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def test_any_batches_are_one_pass_in_memory(estimator, form, K, cuts, seed):
 
 
 @pytest.mark.parametrize("estimator", ONLINE)
-@settings(max_examples=scaled(30))
+@settings(max_examples=scaled(15))
 @given(cuts=st.lists(st.integers(0, 30), max_size=5).map(sorted), seed=st.integers(0, 100))
 def test_classes_first_met_late_come_at_the_same_moment_whatever_the_batches(estimator, cuts, seed):
     rng = np.random.default_rng(seed)

@@ -22,6 +22,7 @@ from support.public_estimators import LEARNERS, expected_failures
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [learner(random_state=0, calibrate="sigmoid") for learner in LEARNERS], expected_failed_checks=expected_failures
 )

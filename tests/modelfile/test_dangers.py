@@ -96,7 +96,7 @@ def refused(data, folder):
     return None
 
 
-@settings(max_examples=scaled(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_files_load_equal_or_are_refused(good, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
@@ -152,7 +152,7 @@ def spoilt(good, data):
     return signed(body, arrays)
 
 
-@settings(max_examples=scaled(600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
@@ -180,7 +180,7 @@ def kernel_files(tmp_path_factory):
     return files
 
 
-@settings(max_examples=scaled(600), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_hostile_kernel_perceptrons_are_usable_or_refused(kernel_files, tmp_path_factory, data):
     X, good = kernel_files[data.draw(st.integers(0, len(KERNELS) - 1))]

@@ -98,7 +98,7 @@ def problems(draw):
     return np.array(X), np.array([*range(K), *rest]), K, draw(st.booleans())
 
 
-@settings(max_examples=scaled(150))
+@settings(max_examples=scaled(60))
 @given(problems())
 def test_verdict_separation_and_margin_are_those_of_enumeration(problem):
     X, y, K, bias = problem

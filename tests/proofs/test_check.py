@@ -58,7 +58,7 @@ def test_wine_one_against_the_rest_is_separable(k, tmp_path):
     assert is_tight(certificate)
 
 
-@pytest.mark.parametrize("k", range(8))
+@pytest.mark.parametrize("k", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8))])
 def test_digits_0_to_7_against_the_rest_are_separable(k, tmp_path):
     X, y = load_digits(return_X_y=True)
     certificate = certified_and_checked(X, y == k, tmp_path)
@@ -99,6 +99,7 @@ def test_digits_and_iris_jointly(tmp_path):
     assert (certificate.verdict, certificate.separation) == ("inseparable", "quasi-complete")
 
 
+@pytest.mark.slow
 def test_an_inseparable_integer_set_of_500_columns(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.integers(-9, 10, (1600, 500)), rng.integers(0, 2, 1600)

@@ -12,6 +12,7 @@ def scaled(count):
     return max(1, round(count * SCALE))
 
 
-def few_and_many(few, many):
-    """Return the values of a parameter: a count for the default run, and the full count for the soak."""
-    return [pytest.param(scaled(few), id="few"), pytest.param(scaled(many), id="many", marks=pytest.mark.soak)]
+def counts(**count_of):
+    """Return the values of a parameter: a count for each of `quick`, `slow` and `soak`, marked accordingly."""
+    marks = {"quick": (), "slow": pytest.mark.slow, "soak": pytest.mark.soak}
+    return [pytest.param(scaled(count), id=name, marks=marks[name]) for name, count in count_of.items()]

@@ -13,6 +13,8 @@ from separatrix import AveragedPerceptron, KernelPerceptron, VotedPerceptron, tr
 from separatrix.web.lab.recipe import Recipe
 from support.browser import watched
 
+pytestmark = pytest.mark.slow
+
 RECIPES = [
     {"data": "lecture:L4.6"},
     {"data": "lecture:L3.6"},

@@ -21,10 +21,10 @@ import pytest
 
 from separatrix import AveragedPerceptron, load
 from separatrix.web import Client, ServerError
+from support.scale import counts
 from support.server_process import Served, examples, matrix, run, served
 
-LONG = os.environ.get("SEPARATRIX_LONG") == "1"
-KILLS = 100 if LONG else 10
+pytestmark = pytest.mark.crash
 
 
 def marked(stream, who):
@@ -86,25 +86,26 @@ def judge(folder, sent, acknowledged):
     return stats
 
 
-def test_killed_at_random_moments(tmp_path):
+@pytest.mark.parametrize("wanted", counts(quick=3, slow=10, soak=100))
+def test_killed_at_random_moments(tmp_path, wanted):
     chance = random.Random(os.environ.get("SEPARATRIX_SEED", "0"))
     server = Served(tmp_path / "state", "--snapshot-every", "0.3").start()
     port = server.url.rpartition(":")[2]
-    each = 250 * KILLS  # more than idle clients could send before the last kill
+    each = 250 * wanted  # more than idle clients could send before the last kill
     streams = [marked(examples(each, seed=k), k) for k in range(4)]
     loads = [Load(server.url, stream, k) for k, stream in enumerate(streams)]
     for load_ in loads:
         load_.start()
     kills = 0
     try:
-        while kills < KILLS:
+        while kills < wanted:
             time.sleep(chance.choice([0.0, 0.05, 0.2, 0.5]) * chance.random())
             server.kill()
             kills += 1
             server.start(port)
             if not any(load_.is_alive() for load_ in loads):
                 break
-        assert kills == KILLS or not any(load_.is_alive() for load_ in loads)
+        assert kills == wanted or not any(load_.is_alive() for load_ in loads)
         for load_ in loads:
             load_.join(300)
         assert [load_.failed for load_ in loads] == [None] * 4
@@ -114,7 +115,7 @@ def test_killed_at_random_moments(tmp_path):
         server.kill()
     stats = judge(tmp_path / "state", [pair for stream in streams for pair in stream], acknowledged)
     assert stats["examples"] == 4 * each
-    assert kills == KILLS, f"only {kills} kills before the clients were done"
+    assert kills == wanted, f"only {kills} kills before the clients were done"
 
 
 SMALL = 6 << 20

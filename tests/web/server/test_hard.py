@@ -59,6 +59,7 @@ def post(server, path, body, kind="application/json"):
         return reply.status, reply.read()
 
 
+@pytest.mark.slow
 def test_a_million_features(server):
     for path in ("/learn", "/predict", "/explain"):
         body = json.dumps({"features": {f"x{i}": 1 for i in range(400_000)}, "label": "spam"}).encode()
@@ -94,6 +95,7 @@ def test_a_hundred_megabytes_said_and_unsaid(server):
         assert int(one.recv(4096).split()[1]) == 413
 
 
+@pytest.mark.slow
 def test_many_large_bodies_at_once_are_bounded(server):
     """Forty clients send seven megabytes each and then stall: what is held is limited, and the rest told to wait."""
     size = server.resident()
@@ -127,6 +129,7 @@ def _pour(one, body):
         one.sendall(body)
 
 
+@pytest.mark.slow
 def test_slow_clients_are_given_up(server):
     with plug(server) as silent, plug(server) as slow, plug(server) as body:
         body.sendall(b"POST /learn HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{")
@@ -183,6 +186,7 @@ def test_broken_http_and_half_requests(server):
         one.sendall(b"GET /model HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 
 
+@pytest.mark.slow
 def test_the_promises_of_the_openapi_document_hold(tmp_path):
     """schemathesis sends what the document allows and what it does not: no answer is a 5xx, each is as documented."""
     schemathesis = pytest.importorskip("schemathesis")
