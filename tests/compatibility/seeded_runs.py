@@ -535,7 +535,7 @@ def _table(settings: dict[str, Any]) -> str:
     X = features.transform(pa.table(table))
     other = features.transform(pa.table({name: value for name, value in table_of(54, 40).items() if name != "kind"}))
     model = AveragedPerceptron(rule="pa1", max_iter=2, random_state=0).fit(X, y)
-    found = Hash().add(X, other, features.get_feature_names_out(), features.describe())
+    found = Hash().add(X, other, features.get_feature_names_out())
     return f"{found}/{saved_digest(Model(model, features))}"
 
 
@@ -904,17 +904,19 @@ def _traced(model: Any, data: Callable[[], Any]) -> str:
         found[name] = None if value is None else np.round(value, 6).tolist()
     kept = [[row[name] for name in ("pass", "step", "example", "label", "score", "mistake", "rival", "w")] for row in rows]
     proof = [[row.get(name) for name in ("k", "norm2", "k_R2", "holds")] for row in rows]
-    return str(Hash().add(sorted(found.items()), kept, proof, steps.explanation()))
+    return str(Hash().add(sorted(found.items()), kept, proof))
 
 
 def _traced_by_command(name: str) -> str:
-    return str(Hash().add(*(call("trace", f"lecture:{name}", "--format", form) for form in ("markdown", "csv"))))
+    rows = csv.DictReader(io.StringIO(call("trace", f"lecture:{name}", "--format", "csv")))
+    exact = ("pass", "step", "example", "label", "score", "mistake", "rival", "w", "k", "norm2", "k_R2", "holds")
+    return str(Hash().add([[row[column] for column in exact] for row in rows]))
 
 
 def _explained(model: Any) -> str:
     X, y = examples("2 classes", "dense", 97, n=60, d=5)
     told = explain(model.fit(X, y), X[:1])
-    return str(Hash().add(str(told)))
+    return str(Hash().add(json.dumps(told.to_dict(), sort_keys=True, default=_plain)))
 
 
 def _suspected() -> str:
@@ -925,7 +927,9 @@ def _suspected() -> str:
 
 def _bounded(rule: str) -> str:
     X, y = separable("dense", 99, n=40, d=3)
-    return str(Hash().add(str(Perceptron(rule=rule, max_iter=50, random_state=1).fit(X, y).bounds(X, y))))
+    bounds = Perceptron(rule=rule, max_iter=50, random_state=1).fit(X, y).bounds(X, y)
+    numbers = [bounds.mistakes, bounds.passes, *(f"{value:.6g}" for value in (bounds.radius, bounds.gamma, bounds.bound))]
+    return str(Hash().add([*numbers, bool(bounds.holds)]))
 
 
 PARTS = (
