@@ -19,13 +19,15 @@ from separatrix.engine.labels import encode, encode_as, plain
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Rows, as_rows
 from separatrix.engine.weights import Weights
+from separatrix.estimators.kernel_perceptron import KernelPerceptron
 from separatrix.estimators.max_margin import MaxMarginClassifier
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.proofs.certificate import Certificate, certify
 from separatrix.proofs.wording import lines
 from separatrix.solvers.dual import visited
 from separatrix.solvers.hard_margin import Inseparable
-from separatrix.web.lab.experiment import Experiment
+from separatrix.web.lab.experiment import Experiment, FeatureMap
 from separatrix.web.lab.plane import plane
 
 FORMAT = "separatrix run 1"
@@ -175,7 +177,7 @@ def _map(experiment: Experiment, Z: Floats) -> dict[str, Any]:
     return {"kind": "fourier", "names": [f"φ{j + 1}" for j in range(Z.shape[1])], **draws}
 
 
-def _named(phi: Any) -> bool:
+def _named(phi: FeatureMap) -> bool:
     return not isinstance(phi, RandomFourier)
 
 
@@ -183,7 +185,7 @@ def _plain_names(experiment: Experiment) -> list[str]:
     return [name.replace(" ", "_") for name in experiment.features]
 
 
-def _kernel(model: Any) -> dict[str, Any]:
+def _kernel(model: KernelPerceptron) -> dict[str, Any]:
     return {"kind": model.kernel, "gamma": model.gamma_, "coef0": model.coef0, "degree": model.degree}
 
 
@@ -218,7 +220,7 @@ def _proof(experiment: Experiment, model: Any, Z: Floats, labels: Any, codes: An
     }
 
 
-def _certified(experiment: Experiment, model: Any, Z: Floats, labels: Any) -> dict[str, Any]:
+def _certified(experiment: Experiment, model: LinearLearner | KernelPerceptron, Z: Floats, labels: Any) -> dict[str, Any]:
     if experiment.has_kernel:
         return {"certificate": None, "max_margin": None}
     bias = bool(model.fit_intercept)

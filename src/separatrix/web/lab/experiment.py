@@ -8,6 +8,7 @@ from typing import Any
 from separatrix.engine.rows import Floats
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
 from separatrix.features import DiscMap, PolynomialMap, RandomFourier
+from separatrix.learners.linear_base import LinearLearner
 
 FeatureMap = DiscMap | PolynomialMap | RandomFourier
 
@@ -20,7 +21,7 @@ class Experiment:
     X: Floats
     y: Any
     features: tuple[str, ...]
-    model: Any
+    model: LinearLearner | KernelPerceptron
     code: tuple[str, ...]
     phi: FeatureMap | None = None
     held_out: tuple[Floats, Any] | None = None

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from fastapi import FastAPI, Request
@@ -20,6 +20,7 @@ from fastapi.responses import FileResponse, Response
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 
+from separatrix.learners.online import OnlineLearner
 from separatrix.web.server import openapi, queries, snapshots
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
 from separatrix.web.server.request_reader import RequestError, RequestExamples
@@ -234,7 +235,7 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _learner_name(learner: Any) -> str:
+def _learner_name(learner: OnlineLearner) -> str:
     return f"{learner.public_name()}(rule={learner.rule!r})"
 
 

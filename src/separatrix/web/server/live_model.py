@@ -18,8 +18,11 @@ from separatrix.engine.presenting import Mistakes, Problem
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, BareRows, Floats, Ints, frozen
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
+from separatrix.features.table import TableFeaturizer
+from separatrix.features.text import TextFeaturizer
 from separatrix.kernels.learning import replays
 from separatrix.kernels.learning import rows as kernels
+from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.model import Model
 from separatrix.web.server.commits import Commit, SparseRows
 from separatrix.web.server.feature_index import FeatureIndex
@@ -35,8 +38,9 @@ class LiveModel:
 
     def __init__(self, model: Model) -> None:
         """Resume from a model; its estimator may be untrained."""
-        trained, self.features = model.estimator, model.features
-        self.learner = type(trained)(**trained.get_params())
+        trained: OnlineLearner = model.estimator
+        self.features: TextFeaturizer | TableFeaturizer | None = model.features
+        self.learner = trained.unfitted()
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
         is_unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
         self._numbered = trained.n_features_in_ if is_unnamed else 0
@@ -288,7 +292,8 @@ class LiveModel:
         """Return a copy as a `Model` with one column per feature."""
         if self.run is None:
             raise ValueError("nothing was learned yet")
-        learner, run = deepcopy(self.learner), deepcopy(self.run)
+        learner: Any = deepcopy(self.learner)  # which may get feature names
+        run = deepcopy(self.run)
         width = max(1, self.n_names)
         if width != run.last.d:
             run.resize(width)
@@ -327,7 +332,7 @@ def _radius(block: SparseRows) -> float:
 
 def warm(live_model: LiveModel) -> None:
     """Compile the kernels for learning and predicting on a throwaway model, so that no request has to wait for it."""
-    learner = type(live_model.learner)(**live_model.learner.get_params())
+    learner = live_model.learner.unfitted()
     first, second = LiveModel(Model(learner)), LiveModel(Model(learner))
     rows = SparseRows(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
     for labels, new_names in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):

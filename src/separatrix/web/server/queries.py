@@ -91,6 +91,7 @@ def _column_namer(live_model: LiveModel, index: FeatureIndex | None, examples: R
     if index is not None:
         return index.listed.__getitem__
     features = live_model.features
+    assert features is not None
     if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
         features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
     return lambda j: " | ".join(features.names_of(j)) or f"column {j}"

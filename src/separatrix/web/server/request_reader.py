@@ -80,7 +80,7 @@ class RequestExamples(NamedTuple):
 class RequestReader:
     """Parses request bodies for one model: named features, texts or table rows."""
 
-    def __init__(self, features: Any, limits: Limits) -> None:
+    def __init__(self, features: TextFeaturizer | TableFeaturizer | None, limits: Limits) -> None:
         self.features, self.limits = features, limits
         self.field = "features"
         self._text_column: str | None = None
@@ -209,6 +209,7 @@ class RequestReader:
     # Texts and table rows.
 
     def _featurized(self, inputs: list[Any], labels: list[Any], place: Callable[[int], str]) -> RequestExamples:
+        assert self.features is not None
         expected, most = (str if self.field == "text" else dict), self.limits.features
         for i, value in enumerate(inputs):
             if type(value) is not expected:
@@ -227,6 +228,7 @@ class RequestReader:
         return RequestExamples(None, X.indices.astype(np.int64), data, indptr, labels, inputs)
 
     def _table(self, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Any:
+        assert isinstance(self.features, TableFeaturizer)
         columns = list(self.features.roles_)
         for i, row in enumerate(rows):
             unknown = row.keys() - set(columns)
