@@ -61,7 +61,7 @@ def test_a_table_row_is_explained_by_its_columns(browser, tmp_path):
         assert [row[0] for row in cells(page, "#answer .of-4")[1:]] == [term["name"] for term in explained["terms"]]
         page.fill("#example", "{age: 50}")
         page.click("#try button")
-        page.get_by_text("This is not JSON.").wait_for()
+        page.get_by_text("This is not valid JSON.").wait_for()
 
 
 def test_a_table_of_one_text_shows_its_words(browser, tmp_path):
