@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from separatrix.estimators.linear import VotedPerceptron as VotedPerceptron
     from separatrix.estimators.max_margin import MaxMarginClassifier as MaxMarginClassifier
     from separatrix.estimators.max_margin import margin as margin
+    from separatrix.modelfile.archive import load as load
+    from separatrix.modelfile.archive import save as save
     from separatrix.modelfile.model import Model as Model
-    from separatrix.modelfile.model import load as load
-    from separatrix.modelfile.model import save as save
     from separatrix.proofs.certificate import Certificate as Certificate
     from separatrix.proofs.certificate import certify as certify
 
@@ -52,10 +52,10 @@ _HOMES = {
     "compare": "analysis.cross_validation",
     "explain": "analysis.explaining",
     "fewest_mistakes": "analysis.fewest_mistakes",
-    "load": "modelfile.model",
+    "load": "modelfile.archive",
     "load_svmlight": "data.formats.svmlight",
     "margin": "estimators.max_margin",
-    "save": "modelfile.model",
+    "save": "modelfile.archive",
     "suspects": "analysis.mislabelled",
     "trace": "analysis.tracing",
 }

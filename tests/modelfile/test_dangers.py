@@ -16,7 +16,7 @@ from safetensors.numpy import save as write_tensors
 
 import separatrix
 from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, save
-from separatrix.modelfile.model import ModelFileError
+from separatrix.modelfile.errors import ModelFileError
 from support.round_trip import SPAM, TEXTS, X, Y, parts, signed
 from support.scale import scaled
 
@@ -211,18 +211,18 @@ def test_each_wrong_thing_is_named(good, tmp_path):
     nan[0, 0] = np.nan
     lines = {
         "not a model file": [b"", b"short", b"PK\x03\x04 a zip file", b"\x00" * 100],
-        "cut short": [good[:100], struct.pack("<Q", 1 << 63) + good[8:], struct.pack("<Q", 1 << 40) + good[8:]],
-        "not a whole safetensors file": [good[:-1], good + b"x"],
-        "no model of separatrix": [write_tensors({"a": np.zeros(3)}, {"format": "pt"}), write_tensors({"a": np.zeros(3)})],
+        "truncated": [good[:100], struct.pack("<Q", 1 << 63) + good[8:], struct.pack("<Q", 1 << 40) + good[8:]],
+        "not a complete safetensors file": [good[:-1], good + b"x"],
+        "not a separatrix model": [write_tensors({"a": np.zeros(3)}, {"format": "pt"}), write_tensors({"a": np.zeros(3)})],
         "format 2, and separatrix .* knows formats up to 1: update it": [
             signed(body | {"format": 2, "version": "9"}, arrays)
         ],
-        "damaged": [good[:-1] + bytes([good[-1] ^ 1])],
-        "last_coef holds numbers that cannot be: NaN": [with_coef(nan)],
+        "checksum mismatch": [good[:-1] + bytes([good[-1] ^ 1])],
+        "last_coef holds NaN": [with_coef(nan)],
         r"last_coef has shape \(1, 15\)": [with_coef(coef[:, :15])],
         "last_coef holds float32, not f8": [with_coef(coef.astype(np.float32))],
         "last_coef is missing": [signed(body, {k: v for k, v in arrays.items() if not k.endswith("last_coef")})],
-        "class is 'os.system', which is not known": [signed(body | {"estimator": {"class": "os.system"}}, arrays)],
+        "class is 'os.system', which is unknown": [signed(body | {"estimator": {"class": "os.system"}}, arrays)],
     }
     for line, files in lines.items():
         for data in files:
@@ -259,7 +259,7 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
         import resource, sys
         from separatrix import load
         import separatrix.estimators.linear, separatrix.estimators.featurizers
-        from separatrix.modelfile.model import ModelFileError
+        from separatrix.modelfile.errors import ModelFileError
         used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (200 << 20),) * 2)
         for path in sys.argv[1:]:

@@ -7,7 +7,7 @@ from safetensors.numpy import load as read_tensors
 from sklearn.datasets import load_digits, load_iris
 
 from separatrix import KernelPerceptron, load, save
-from separatrix.modelfile.model import ModelFileError
+from separatrix.modelfile.errors import ModelFileError
 from support.round_trip import round_trip, same
 
 IRIS = load_iris(return_X_y=True)
@@ -52,7 +52,7 @@ def test_a_cycle_comes_back(tmp_path):
 
 def test_what_cannot_be_kept_is_refused(tmp_path):
     own = KernelPerceptron(kernel=lambda A, B: A @ B.T).fit(*IRIS)
-    with pytest.raises(ModelFileError, match="a kernel of your own is a function"):
+    with pytest.raises(ModelFileError, match="kernel that is a function"):
         save(own, tmp_path / "m.sepx")
     with pytest.raises(ModelFileError, match="predicts with its mistakes"):
         save(KernelPerceptron().fit(*IRIS), tmp_path / "m.sepx", ledger=False)

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 import separatrix
 from separatrix import Perceptron, TextFeatures, load, save
 from separatrix.engine.rules import RULES
-from separatrix.modelfile.model import ModelFileError
-from separatrix.modelfile.states import CLASSIFIERS
+from separatrix.modelfile.errors import ModelFileError
+from separatrix.modelfile.registry import CLASSIFIERS
 from support.public_estimators import ESTIMATORS, ONLINE, seeded
 from support.round_trip import IRIS, SPAM, TEXTS, X, Y, parts, round_trip, same, signed
 
@@ -210,14 +210,14 @@ def test_what_cannot_be_kept_is_refused(tmp_path):
     path = tmp_path / "m.sepx"
     with pytest.raises(ValueError, match="not fitted"):
         save(Perceptron(), path)
-    with pytest.raises(ModelFileError, match="a LogisticRegression cannot be put in a model file; these can: Perceptron, "):
+    with pytest.raises(ModelFileError, match="a LogisticRegression cannot be stored in a model file"):
         save(LogisticRegression(max_iter=1000).fit(X, Y), path)
 
     class Mine(Perceptron):
         pass
 
     Mine.__name__ = "Perceptron"
-    with pytest.raises(ModelFileError, match="cannot be put in a model file"):
+    with pytest.raises(ModelFileError, match="cannot be stored in a model file"):
         save(Mine(random_state=0).fit(X, Y), path)
     for facts in ({"when": object()}, {"x": float("nan")}):
         with pytest.raises(ModelFileError, match="facts must be JSON values"):

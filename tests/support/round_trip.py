@@ -10,7 +10,7 @@ from safetensors.numpy import save as write_tensors
 from sklearn.datasets import load_iris
 
 from separatrix import load, save
-from separatrix.modelfile import model as modelfile
+from separatrix.modelfile import archive
 from separatrix.solvers.dual_ledger import Dropped
 
 IRIS = load_iris(as_frame=True)
@@ -59,6 +59,6 @@ def parts(data):
 
 def signed(body, arrays):
     """A file whose sum is right, whatever is in it."""
-    text = modelfile._canonical(body)
-    told = {"body": body, "sha256": modelfile._sum(text, arrays)}
-    return write_tensors(arrays, {"separatrix": modelfile._canonical(told)})
+    text = archive._canonical(body)
+    told = {"body": body, "sha256": archive._checksum(text, arrays)}
+    return write_tensors(arrays, {"separatrix": archive._canonical(told)})

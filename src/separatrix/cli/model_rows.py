@@ -15,7 +15,8 @@ from separatrix.data.in_memory import Examples, NotANumberError, against_the_res
 from separatrix.data.reading import Source, open_source
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.learners.calibration import probabilities
-from separatrix.modelfile.model import Model, load
+from separatrix.modelfile.archive import load
+from separatrix.modelfile.model import Model
 
 MOST_NAMES = 10_000
 """The most features that a certificate names."""
@@ -134,8 +135,9 @@ def read_examples(data: str, label: str | None, positive: str | None, drop: list
     rows = ModelRows(model, data, None, None, label=label, need_labels=True)
     parts, labels = zip(*rows.labelled_batches(), strict=True)
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
-    has_names = rows.model.features is not None and X.shape[1] <= MOST_NAMES
-    names = tuple(rows.model.features.get_feature_names_out().tolist()) if has_names else None
+    features, names = rows.model.features, None
+    if features is not None and X.shape[1] <= MOST_NAMES:
+        names = tuple(features.get_feature_names_out().tolist())
     y = np.array([label for batch in labels for label in batch.tolist()])
     examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names)
     return examples if positive is None else against_the_rest(examples, positive)

@@ -22,7 +22,8 @@ from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
-from separatrix.modelfile.model import replacing, save
+from separatrix.modelfile.archive import save
+from separatrix.modelfile.atomic import replacing
 
 
 def train_on_shards(options: TrainOptions, learner: Any) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def train_on_shards(options: TrainOptions, learner: Any) -> dict[str, Any]:
         "data": options.data,
         **{name: facts[name] for name in ("rows", "held_out", "features", "classes", "skipped", "shards", "mix")},
         "problems": facts.pop("problems"),
-        "columns": [] if model.features is None else model.features.describe().splitlines(),
+        "columns": model.features.describe().splitlines() if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),
         "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,

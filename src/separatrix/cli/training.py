@@ -16,7 +16,7 @@ from separatrix.data.reading import Source, open_source
 from separatrix.estimators.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.files.ingest import Gathered, gather, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
-from separatrix.modelfile.model import load, save
+from separatrix.modelfile.archive import load, save
 
 if TYPE_CHECKING:
     from separatrix.features.table import TableFeaturizer

@@ -25,7 +25,8 @@ from separatrix.estimators.featurizers import TableFeatures
 from separatrix.files.blocks import Labels
 from separatrix.files.out_of_core import TrainingState
 from separatrix.learners.online import OnlineLearner
-from separatrix.modelfile.model import Model, load, save
+from separatrix.modelfile.archive import load, save
+from separatrix.modelfile.model import Model
 
 
 def fit(

@@ -13,6 +13,7 @@ import numpy as np
 
 from separatrix.engine.growable import Column
 from separatrix.engine.labels import encode_as, plain
+from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whole, word
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
 from separatrix.engine.rules import Rule
 from separatrix.engine.weights import Flat, Weights, averaged, n_outputs, with_class
@@ -252,6 +253,90 @@ class Ledger:
         self.stored = Store(self.n_features)
         self.stored.add(rows)
         self._row.replace(np.searchsorted(numbers, self.example).astype(np.uint32))
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put the ledger into a parcel, with its mistakes or only with their number."""
+        stored = "none"
+        if with_mistakes:
+            for name, column in self._saved_columns().items():
+                parcel.put(f"{at}.{name}", column.values)
+            if self.stored is not None:
+                stored = self.stored.rows().pack(parcel, f"{at}.rows")
+        if self.start is not None:
+            self.start.pack(parcel, f"{at}.start")
+        parcel.put(f"{at}.pass_starts", np.array(self.pass_starts, dtype=np.int64).reshape(-1, 2))
+        return {
+            **{name: getattr(self, name) for name in ("weighted", "grown", "steps", "average_after")},
+            "kept": self.kept,
+            "cut": None if self.cut is None else [*self.cut],
+            "scored": bool(self._scored),
+            "absent": self.absent + (0 if with_mistakes else len(self)),
+            "started": self.start is not None,
+            "columns": with_mistakes,
+            "stored": stored,
+        }
+
+    def unpack(self, state: State, parcel: Parcel, at: str) -> None:
+        """Fill a new ledger with what a parcel holds."""
+        self.weighted, self.grown = flag(state, "weighted"), flag(state, "grown")
+        self.steps = whole(state, "steps")
+        self.average_after = whole(state, "average_after", -1)
+        self.absent = whole(state, "absent")
+        if flag(state, "started"):
+            self.start = Weights.unpack(parcel, f"{at}.start", self._n_outputs, self.n_features)
+        if flag(state, "columns"):
+            self._unpack_mistakes(word(state, "stored", ("none", "dense", "csr")), parcel, at)
+        starts = parcel.take(f"{at}.pass_starts", "i8", (-1, 2), low=0, high=MOST)
+        if starts.size and (starts[:, 0].max() > self.steps or starts[:, 1].max() > self.total):
+            raise StateError(f"{at}.pass_starts begin after the end")
+        self.pass_starts = [(step, mistakes) for step, mistakes in starts.tolist()]
+        self.kept = None if state["kept"] is None else whole(state, "kept", 0, self.total)
+        self.cut = None if state["cut"] is None else Cut(*(whole(state["cut"], i) for i in range(3)))  # type: ignore[arg-type]
+
+    def _unpack_mistakes(self, stored: str, parcel: Parcel, at: str) -> None:
+        step = parcel.take(f"{at}.step", "u4 i8", (-1,), low=1, high=self.steps)
+        if np.any(step[1:] < step[:-1]):
+            raise StateError(f"{at}.step must not decrease")
+        m, last = len(step), len(self.classes) - 1
+        corrections = len(parcel.take(f"{at}.correction", "f8", (-1,)))
+        values = {
+            "step": step,
+            "example": parcel.take(f"{at}.example", "u4 i8", (m,), low=0, high=MOST),
+            "up": parcel.take(f"{at}.up", "i1 i4", (m,), low=-1, high=last),
+            "down": parcel.take(f"{at}.down", "i1 i4", (m,), low=-1, high=last),
+            "correction": parcel.take(f"{at}.correction", "f8", (m if corrections else 0,)),
+            "shrink": parcel.take(f"{at}.shrink", "f8", (m if self.rule.spread else 0,)),
+            "score": parcel.take(f"{at}.score", "f8", (m if self._scored else 0,)),
+            "row": parcel.take(f"{at}.row", "u4 i8", (0 if stored == "none" else m,)),
+        }
+        for name, column in self._saved_columns().items():
+            column.fill(values[name])
+        if stored == "none":
+            return
+        rows = Rows.unpack(stored, parcel, f"{at}.rows", self.n_features)
+        if m and int(values["row"].max()) >= rows.n:
+            raise StateError(f"{at}.row refers to rows that are missing")
+        self.stored = Store(self.n_features)
+        self.stored.add(rows)
+
+    def _saved_columns(self) -> dict[str, Column]:
+        return {
+            "step": self._step,
+            "example": self._example,
+            "up": self._up,
+            "down": self._down,
+            "correction": self._correction,
+            "shrink": self._shrink,
+            "score": self._score,
+            "row": self._row,
+        }
+
+    def forget_rows(self) -> None:
+        """Keep the number of the mistakes, and neither their columns, nor their rows, nor later scores."""
+        self.let_go()
+        self.stored, self._scored = None, False
 
     # Reading.
 

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from separatrix.engine.parcel import Parcel, StateError
 from separatrix.kernels.learning import rows as kernels
 
 Floats = NDArray[np.float64]
@@ -69,6 +70,30 @@ class Rows:
 
     def __reduce__(self) -> tuple[type[Rows], tuple[Any]]:
         return Rows, (self.source,)
+
+    def pack(self, parcel: Parcel, at: str) -> str:
+        """Put the rows into a parcel; return which of the two forms they have, "dense" or "csr"."""
+        if not self.sparse:
+            parcel.put(f"{at}.dense", self.source)
+            return "dense"
+        assert self.parts is not None
+        for name, array in zip(("data", "indices", "indptr"), self.parts, strict=True):
+            parcel.put(f"{at}.{name}", array)
+        return "csr"
+
+    @classmethod
+    def unpack(cls, form: str, parcel: Parcel, at: str, d: int) -> Rows:
+        """Return rows of d features."""
+        if form == "dense":
+            return Rows(parcel.take(f"{at}.dense", "f4 f8", (-1, d)))
+        data = parcel.take(f"{at}.data", "f4 f8", (-1,))
+        indices = parcel.take(f"{at}.indices", "i4 i8", data.shape, low=0, high=d - 1)
+        indptr = parcel.take(f"{at}.indptr", "i4 i8", (-1,), low=0, high=len(data))
+        if not indptr.size or indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]):
+            raise StateError(f"{at}.indptr does not begin at 0 and rise")
+        rows = Rows(sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, d)))
+        rows.survey()
+        return rows
 
     @property
     def row_bytes(self) -> int:

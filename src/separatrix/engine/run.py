@@ -13,11 +13,12 @@ import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
-from separatrix.engine.orders import Visits, visits
+from separatrix.engine.orders import ORDERS, Visits, visits
+from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
 from separatrix.engine.rows import NO_ORDER, Array, Ints, Rows, writable
-from separatrix.engine.rules import RULES, Rule, tie_code
-from separatrix.engine.weights import Flat, Weights, averaged
+from separatrix.engine.rules import RULES, TIES, Rule, tie_code
+from separatrix.engine.weights import Flat, Weights, averaged, n_outputs
 from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
 
@@ -230,6 +231,66 @@ class Run:
                 *(flat.W, flat.b, np.empty(flat.K), self.bias, joint, tie, *rule),
             )
         return total
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put the run into a parcel, with the mistakes of its ledger or without."""
+        self.last.weights().pack(parcel, f"{at}.last")
+        if self.average:
+            self.late.weights().pack(parcel, f"{at}.late")
+        if self.ledger.kept is not None:
+            self.weights().pack(parcel, f"{at}.used")
+        for name, array in zip(("sigma", "sigma_intercept"), self.last.spreads(), strict=False):
+            parcel.put(f"{at}.{name}", array)
+        parcel.put(f"{at}.tally", self.tally)
+        parcel.put(f"{at}.per_pass", np.array(self.per_pass, dtype=np.int64))
+        parcel.put(f"{at}.left_out", self.left_out)
+        names = ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "order", "seed")
+        return {
+            **{name: getattr(self, name) for name in names},
+            **{name: bool(getattr(self, name)) for name in ("bias", "average", "keeps_rows")},
+            "radius_squared": float(self.radius_squared),
+            "rule": {"name": self.rule.name, "margin": float(self.rule.margin), "C": float(self.rule.C)},
+            "ledger": self.ledger.pack(parcel, f"{at}.ledger", with_mistakes),
+        }
+
+    @classmethod
+    def unpack(cls, classes: Array, d: int, state: State, parcel: Parcel, at: str) -> Run:
+        """Return the run that a parcel holds."""
+        K, average = n_outputs(len(classes)), flag(state, "average")
+        settings = state["rule"]
+        rule = Rule(word(settings, "name", RULES), number(settings, "margin"), number(settings, "C"))
+        run = cls(
+            *(classes, d),
+            bias=flag(state, "bias"),
+            tie=word(state, "tie", TIES),
+            multi_class=word(state, "multi_class", ("joint", "ovr")),
+            average=average,
+            scored=flag(state["ledger"], "scored"),
+            rule=rule,
+            keeps_rows=flag(state, "keeps_rows"),
+        )
+        run.last.load(Weights.unpack(parcel, f"{at}.last", K, d))
+        if average:
+            run.late.load(Weights.unpack(parcel, f"{at}.late", K, d))
+        if rule.spread:
+            shape = (K, d) if rule.spread == "diagonal" else (K, d + 1, d + 1)
+            sigma = parcel.take(f"{at}.sigma", "f8", shape), parcel.take(f"{at}.sigma_intercept", "f8", (K,))
+            run.last.load_spread([*sigma])
+        run.tally = parcel.take(f"{at}.tally", "f8", (2,))
+        run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
+        run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
+        run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
+        run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
+        run.order = word({"order": "cyclic"} | state, "order", ORDERS)  # the first files did not store it
+        run.radius_squared = number(state, "radius_squared")
+        if run.radius_squared < 0.0:
+            raise StateError("radius_squared is negative")
+        run.ledger.unpack(state["ledger"], parcel, f"{at}.ledger")
+        if run.ledger.kept is not None:
+            run.used = Weights.unpack(parcel, f"{at}.used", K, d)
+        return run
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_presenter": None}

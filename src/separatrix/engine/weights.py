@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from separatrix.engine.parcel import Parcel
 from separatrix.engine.rows import Array, Floats, writable
 
 
@@ -14,6 +15,16 @@ class Weights(NamedTuple):
 
     coef: Floats
     intercept: Floats
+
+    def pack(self, parcel: Parcel, at: str) -> None:
+        """Put weights and biases into a parcel."""
+        parcel.put_weights(f"{at}_coef", self.coef)
+        parcel.put(f"{at}_intercept", self.intercept)
+
+    @classmethod
+    def unpack(cls, parcel: Parcel, at: str, K: int, d: int) -> Weights:
+        """Return the weights and biases of K outputs and d features."""
+        return cls(parcel.take_weights(f"{at}_coef", (K, d)), parcel.take(f"{at}_intercept", "f8", (K,)))
 
 
 def n_outputs(n_classes: int) -> int:

@@ -12,8 +12,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from separatrix.engine.inputs import declared_classes, example_weight, names_of, schema_kept
 from separatrix.engine.labels import encode, encode_as, newcomers, with_newcomer
 from separatrix.engine.parameters import Constraint, choices, instance_of, none, number, whole
+from separatrix.engine.parcel import Parcel, State, flag
+from separatrix.engine.parcel import number as number_of
 from separatrix.engine.rows import Array, Floats, Rows
-from separatrix.engine.weights import Weights
+from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.estimators.notebook import some
@@ -22,15 +24,31 @@ from separatrix.solvers.class_moments import Moments, merge
 from separatrix.solvers.fisher_directions import Directions, maximise
 
 _NARROW = 1e-6
+_SETTINGS = ("shrinkage", "threshold", "priors", "n_components")
+"""The parameters that a discriminant depends on."""
 
 
 class _Discriminant:
     """What follows from the moments of the classes: directions, projections, weights. Computed when asked for."""
 
-    def __init__(self, classes: Array, moments: list[Moments], settings: FisherDiscriminant) -> None:
+    def __init__(
+        self,
+        classes: Array,
+        moments: list[Moments],
+        *,
+        shrinkage: float | str | None,
+        threshold: str,
+        priors: Any,
+        n_components: int | None,
+    ) -> None:
         self.classes, self.moments = classes, moments
-        self.given_shrinkage, self.threshold = settings.shrinkage, settings.threshold
-        self.given_priors, self.n_components = settings.priors, settings.n_components
+        self.given_shrinkage, self.threshold = shrinkage, threshold
+        self.given_priors, self.n_components = priors, n_components
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings as they were when the discriminant was made."""
+        values = self.given_shrinkage, self.threshold, self.given_priors, self.n_components
+        return dict(zip(_SETTINGS, values, strict=True))
 
     @property
     def class_count(self) -> Floats:
@@ -252,7 +270,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
                 merge(moments, rows, codes, weight)
             if not all(np.isfinite(m.scatter).all() for m in moments):
                 rows.survey(names=names_of(self))
-            discriminant = _Discriminant(classes, moments, self)
+            discriminant = _Discriminant(classes, moments, **self._settings())
             _ = discriminant.weights
         self.classes_: Array = classes
         self._discriminant = discriminant
@@ -280,9 +298,12 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         weight = example_weight(sample_weight, rows.n)
         rows.survey(names=names_of(self))
         self.classes_ = known
-        self._discriminant = _Discriminant(known, moments, self)
+        self._discriminant = _Discriminant(known, moments, **self._settings())
         merge(moments, rows, encode_as(known, y), weight)
         return self
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SETTINGS}
 
     def _check_size(self, d: int, K: int) -> None:
         """Raise where the moments and the work on them would take more memory than allowed."""
@@ -292,6 +313,46 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
                 f"the moments of {d:,} features and {K} classes, and the work on them, take {needed / 1e9:,.1f} GB, above "
                 f"max_bytes ({self.max_bytes / 1e9:,.1f} GB): choose or combine features first, or raise max_bytes"
             )
+
+    # Saving: the moments, and what was found from them, so that no other LAPACK finds something else.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put a fitted discriminant into a parcel."""
+        state, discriminant = super().pack(parcel, at, with_mistakes), self._discriminant
+        parcel.put(f"{at}.n", discriminant.class_count)
+        parcel.put(f"{at}.mean", discriminant.means)
+        parcel.put(f"{at}.scatter", np.array([m.scatter for m in discriminant.moments]))
+        settings = discriminant.settings()
+        state["settings"] = {name: parcel.put_value(name, value) for name, value in settings.items()}
+        try:
+            weights, directions = discriminant.weights, discriminant.directions
+        except ValueError:  # of a stream that has not shown two classes yet
+            return state | {"directed": False}
+        weights.pack(parcel, at)
+        parcel.put(f"{at}.directions", directions.A)
+        parcel.put(f"{at}.quotients", directions.quotients)
+        return state | {"directed": True, "shrinkage": float(directions.shrinkage)}
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the discriminant that a parcel holds."""
+        model = super().unpack(state, parcel, at)
+        K, d = len(model.classes_), model.n_features_in_
+        n = parcel.take(f"{at}.n", "f8", (K,), low=0.0)
+        mean = parcel.take(f"{at}.mean", "f8", (K, d))
+        scatter = parcel.take(f"{at}.scatter", "f8", (K, d, d))
+        moments = [Moments(d) for _ in range(K)]
+        for k, m in enumerate(moments):
+            m.n, m.mean, m.scatter = float(n[k]), mean[k].copy(), scatter[k].copy()
+        settings = {name: parcel.take_value(name, state["settings"][name]) for name in _SETTINGS}
+        cls(**settings).check_parameters()
+        model._discriminant = _Discriminant(model.classes_, moments, **settings)
+        if flag(state, "directed"):
+            quotients = parcel.take(f"{at}.quotients", "f8", (-1,))
+            A = parcel.take(f"{at}.directions", "f8", (d, len(quotients)))
+            model._discriminant.directions = Directions(A, quotients, number_of(state, "shrinkage"))
+            model._discriminant.weights = Weights.unpack(parcel, at, n_outputs(K), d)
+        return model
 
     def is_fitted(self) -> bool:
         """Tell whether there is anything to predict with."""

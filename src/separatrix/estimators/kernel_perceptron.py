@@ -15,6 +15,8 @@ from separatrix.engine.inputs import HeldOut, names_of, schema_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.loop import train
 from separatrix.engine.parameters import Constraint, choices, function, none, number, whole
+from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, word
+from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.presenting import Problem
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array, Floats, Ints, Rows
@@ -218,6 +220,55 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
         self.n_seen_ = run.presented
         self.converged_: bool = history.ended == "clean" and run.ledger.cut is None
         self.cycle_: Cycle | None = history.cycle
+
+    # Saving: the mistakes, and the rows of the examples on which they were made.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put a fitted learner into a parcel."""
+        if not with_mistakes:
+            raise StateError("a KernelPerceptron predicts with its mistakes: the ledger cannot be left out")
+        ledger, kernel = self.ledger_, self.ledger_.kernel.pack()
+        state = super().pack(parcel, at, with_mistakes)
+        for name in ("mistakes_per_pass_", "validation_scores_"):
+            if hasattr(self, name):
+                parcel.put(f"{at}.{name}", np.array(getattr(self, name)))
+        ledger.pack_budget(parcel, at)
+        return {
+            **state,
+            **self._pack_end(),
+            **kernel,
+            "n": int(ledger.n_features),
+            "tie": int(ledger.tie),
+            "joint": bool(self._joint),
+            "budget": ledger.budget,
+            "seed": int(self._draw),
+            "seen": int(self.n_seen_),
+            "rows": self._voters.pack(parcel, at),
+            "ledger": ledger.pack(parcel, f"{at}.ledger", True),
+        }
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the learner that a parcel holds."""
+        model = super().unpack(state, parcel, at)
+        kernel = Kernel.unpack(state)
+        budget = None if state["budget"] is None else whole_of(state, "budget", 1)
+        scored, n = flag(state["ledger"], "scored"), whole_of(state, "n", 1)
+        ledger = DualLedger(model.classes_, n, kernel, tie=whole_of(state, "tie", 0, 2), scored=scored, budget=budget)
+        ledger.unpack(state["ledger"], parcel, f"{at}.ledger")
+        if ledger.absent or (len(ledger) and int(ledger.example.max()) >= n):
+            raise StateError("its mistakes are missing, or refer to examples that do not exist")
+        ledger.unpack_budget(parcel, at)
+        model._joint, model._draw = flag(state, "joint"), whole_of(state, "seed", 0, 1 << 128)
+        form = "none" if kernel.precomputed else word(state, "rows", ("dense", "csr"))
+        model._voters = Voters.unpack(ledger, model._joint, form, model.n_features_in_, parcel, at)
+        model.ledger_, model.gamma_, model.n_seen_ = ledger, kernel.form[1], whole_of(state, "seen")
+        model.mistakes_per_pass_ = parcel.take(f"{at}.mistakes_per_pass_", "i8", (-1,), low=0, high=MOST).tolist()
+        model.n_mistakes_, model.n_iter_ = sum(model.mistakes_per_pass_), len(model.mistakes_per_pass_)
+        model._unpack_end(state)
+        if f"{at}.validation_scores_" in parcel.arrays:
+            model.validation_scores_ = parcel.take(f"{at}.validation_scores_", "f8", (-1,)).tolist()
+        return model
 
     def is_fitted(self) -> bool:
         """Tell whether there is anything to predict with."""

@@ -13,8 +13,11 @@ from sklearn.utils import compute_class_weight
 from separatrix.engine.inputs import example_weight, names_of, schema_kept
 from separatrix.engine.labels import Codes, encode, plain
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
+from separatrix.engine.parcel import MOST, Parcel, State
+from separatrix.engine.parcel import number as number_of
+from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows
-from separatrix.engine.weights import Weights
+from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.learners.classifier import PlainClassifier, random_generator
@@ -224,6 +227,31 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         margins = ", ".join(shown_number(float(width)) for width in np.atleast_1d(self.margin_))
         held = f"{len(self.support_):,} examples"
         return [("margin", margins), ("held by", held), ("duality gap", shown_number(self.dual_gap_)), *super()._facts()]
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put a fitted classifier into a parcel."""
+        state = super().pack(parcel, at, with_mistakes)
+        Weights(self.coef_, self.intercept_).pack(parcel, at)
+        parcel.put(f"{at}.support", self.support_)
+        parcel.put(f"{at}.dual_coef", self.dual_coef_)
+        state["found"] = {name: float(getattr(self, name)) for name in ("objective_", "dual_gap_")}
+        return state | {"n_iter": int(self.n_iter_), "margin": parcel.put_value("margin", self.margin_)}
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the classifier that a parcel holds."""
+        model = super().unpack(state, parcel, at)
+        K = n_outputs(len(model.classes_))
+        model.coef_, model.intercept_ = Weights.unpack(parcel, at, K, model.n_features_in_)
+        model.support_ = parcel.take(f"{at}.support", "i8", (-1,), low=0, high=MOST)
+        model.dual_coef_ = parcel.take(f"{at}.dual_coef", "f8", (-1, len(model.support_)))
+        model.objective_, model.dual_gap_ = (number_of(state["found"], name) for name in ("objective_", "dual_gap_"))
+        model.n_iter_ = whole_of(state, "n_iter")
+        margin = parcel.take_value("margin", state["margin"])
+        model.margin_ = np.array(margin, dtype=np.float64) if isinstance(margin, list) else float(margin)
+        return model
 
     def is_fitted(self) -> bool:
         """Tell whether there is anything to predict with."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from separatrix.engine.protocols import Featurizer
 from separatrix.exporting.linear_decision import linear_decision
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.numbers import NumberColumn
@@ -94,7 +95,7 @@ def _literal(label: Any) -> str:
     return repr(label)
 
 
-def sql_features(features: TableFeaturizer, quote: str = '"') -> list[str]:
+def sql_features(features: Featurizer, quote: str = '"') -> list[str]:
     r"""Return a SQL expression for each feature of a table: 0 or 1, or a scaled number.
 
     Raise ValueError for columns of text and for hashed categories, which SQL cannot compute.
@@ -104,6 +105,8 @@ def sql_features(features: TableFeaturizer, quote: str = '"') -> list[str]:
     >>> sql_features(TableFeaturizer(numbers="none").fit({"age": [22.0, 38.0], "job": ["clerk", "cook"]}))
     ['COALESCE("age", 0)', 'CASE WHEN "job" = \'clerk\' THEN 1 ELSE 0 END', 'CASE WHEN "job" = \'cook\' THEN 1 ELSE 0 END']
     """
+    if not isinstance(features, TableFeaturizer):
+        raise ValueError("SQL cannot compute the features of texts")
     expressions: list[str] = []
     for name, column in features.schema.parts.items():
         sql_name = quoted(name, quote)

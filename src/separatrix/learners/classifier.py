@@ -16,8 +16,10 @@ import numpy as np
 from separatrix.engine.inputs import HeldOut, NoneHeldOutError, example_weight, names_of
 from separatrix.engine.labels import Codes, encode, encode_as, labels_of
 from separatrix.engine.parameters import NotFittedError, Parameterized
+from separatrix.engine.parcel import Parcel, State, StateError, flag, whole
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, frozen
+from separatrix.engine.stopping import Cycle
 
 
 class available_if:  # noqa: N801
@@ -55,6 +57,7 @@ class PlainClassifier(Parameterized):
 
     classes_: Array
     n_features_in_: int
+    feature_names_in_: Array
     not_fitted_error: type[Exception] = NotFittedError
 
     # Input. An estimator reads it by scikit-learn's rules.
@@ -92,6 +95,35 @@ class PlainClassifier(Parameterized):
     def unfitted(self, **changes: Any) -> Self:
         """Return a new learner of the same class with the same parameters, but for some changes."""
         return type(self)(**self.get_params(deep=False) | changes)
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put a fitted classifier into a parcel: here its parameters, features and classes."""
+        parameters = {name: parcel.put_value(f"{at}.{name}", value) for name, value in self.get_params(deep=False).items()}
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            parcel.put_strings(f"{at}.feature_names", names.tolist())
+        return {
+            "parameters": parameters,
+            "n_features": int(self.n_features_in_),
+            "named": names is not None,
+            "classes": parcel.put_labels(f"{at}.classes", self.classes_),
+        }
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the classifier that a parcel holds: here with its parameters, features and classes."""
+        model = cls(**{name: parcel.take_value(f"{at}.{name}", value) for name, value in state["parameters"].items()})
+        model.check_parameters()
+        model.n_features_in_ = whole(state, "n_features", 1)
+        if flag(state, "named"):
+            names = parcel.take_strings(f"{at}.feature_names")
+            if len(names) != model.n_features_in_:
+                raise StateError(f"{len(names)} feature names for {model.n_features_in_} features")
+            model.feature_names_in_ = np.array(names, dtype=object)
+        model.classes_ = parcel.take_labels(f"{at}.classes", state["classes"])
+        return model
 
     # Scores and decisions.
 
@@ -202,6 +234,18 @@ class ErrorDrivenClassifier(PlainClassifier):
                 "give more examples, a larger fraction, or X_val and y_val"
             )
         return HeldOut(rows, frozen(which), codes[which])
+
+    converged_: bool
+    cycle_: Cycle | None
+
+    def _pack_end(self) -> State:
+        """Return how training ended."""
+        return {"converged": bool(self.converged_), "cycle": None if self.cycle_ is None else [*self.cycle_]}
+
+    def _unpack_end(self, state: State) -> None:
+        cycle = state["cycle"]
+        self.converged_ = flag(state, "converged")
+        self.cycle_ = None if cycle is None else Cycle(*(whole(cycle, i) for i in (0, 1)))  # type: ignore[arg-type]
 
     def decide(self, scores: Floats, n_classes: int) -> Ints:
         """Return the code of the class that each row of scores is for; for two classes `tie` decides a score of 0."""

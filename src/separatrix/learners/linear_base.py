@@ -19,6 +19,9 @@ from separatrix.engine.ledger import Ledger
 from separatrix.engine.loop import train
 from separatrix.engine.orders import ORDERS
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, verbosity, whole
+from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
+from separatrix.engine.parcel import number as number_of
+from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
 from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows
@@ -30,6 +33,8 @@ from separatrix.learners.auto_c import Choice, choose
 from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.learners.classifier import ErrorDrivenClassifier
 
+_NUMBERS = ("slope_", "C_", "pocket_mistakes_")
+"""Attributes of some fits that are numbers, as a model file stores them."""
 MOST_MATRIX_BYTES = 1 << 31
 """What the matrices of "arow-full" may take."""
 
@@ -66,6 +71,11 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
     """Whether predictions need the rows of the mistakes."""
     average_from: int = 1
     tol: float | None = None
+    _runs: list[Run]
+    C_scores_: dict[float, float]
+    validation_scores_: list[float]
+    shard_mistakes_: Array
+    mix_: str
 
     def __init__(
         self,
@@ -312,6 +322,55 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+        """Put a fitted learner into a parcel: its run, or one for each C that a stream still tries."""
+        if not with_mistakes and self.stores_rows:
+            raise StateError(f"a {self.public_name()} predicts with its mistakes: the ledger cannot be left out")
+        state = super().pack(parcel, at, with_mistakes) | self._pack_end()
+        state["numbers"] = {name: float(getattr(self, name)) for name in _NUMBERS if hasattr(self, name)}
+        if hasattr(self, "C_scores_"):
+            parcel.put(f"{at}.C_scores", np.array([*self.C_scores_.items()], dtype=np.float64).reshape(-1, 2))
+        if hasattr(self, "validation_scores_"):
+            parcel.put(f"{at}.validation_scores", np.array(self.validation_scores_, dtype=np.float64))
+        if hasattr(self, "shard_mistakes_"):
+            parcel.put(f"{at}.shard_mistakes", self.shard_mistakes_)
+            state["mix"] = self.mix_
+        runs = self.runs()
+        state["chosen"] = next(i for i, run in enumerate(runs) if run is self.run_)
+        state["runs"] = [run.pack(parcel, f"{at}.run{i}", with_mistakes) for i, run in enumerate(runs)]
+        return state
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the learner that a parcel holds."""
+        model = super().unpack(state, parcel, at)
+        d = model.n_features_in_
+        runs = [Run.unpack(model.classes_, d, one, parcel, f"{at}.run{i}") for i, one in enumerate(state["runs"])]
+        run = runs[whole_number(state, "chosen", 0, len(runs) - 1)]
+        if model.stores_rows and (run.ledger.stored is None or run.ledger.absent):
+            raise StateError("the mistakes that it predicts with are missing")
+        model.publish(run, run.per_pass)
+        if len(runs) > 1:
+            model._runs = runs
+        model._unpack_end(state)
+        for name in _NUMBERS:
+            if name in state["numbers"]:
+                setattr(model, name, number_of(state["numbers"], name))
+        if f"{at}.C_scores" in parcel.arrays:
+            model.C_scores_ = dict(parcel.take(f"{at}.C_scores", "f8", (-1, 2)).tolist())
+        if f"{at}.validation_scores" in parcel.arrays:
+            model.validation_scores_ = parcel.take(f"{at}.validation_scores", "f8", (-1,)).tolist()
+        if f"{at}.shard_mistakes" in parcel.arrays:
+            model.shard_mistakes_ = parcel.take(f"{at}.shard_mistakes", "i8", (-1, -1), low=0, high=MOST)
+            model.mix_ = word(state, "mix", ("features", "uniform", "mistakes"))
+        return model
+
+    def runs(self) -> list[Run]:
+        """Return the run that training continues, or all where a stream still tries several C's."""
+        return self._runs if any(run is self.run_ for run in getattr(self, "_runs", ())) else [self.run_]
 
     # Output.
 

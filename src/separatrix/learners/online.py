@@ -20,8 +20,6 @@ from separatrix.learners.linear_base import LinearLearner
 class OnlineLearner(LinearLearner):
     """A linear learner that can continue to learn from a stream."""
 
-    _runs: list[Run]
-
     @takes_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Present the rows of X once, in their order, and continue from what was learned before.
@@ -60,11 +58,10 @@ class OnlineLearner(LinearLearner):
     def publish_best(self, runs: list[Run]) -> None:
         """Set the fitted attributes from a stream's run, or from the one with the fewest errors of several C's."""
         best = min(runs, key=lambda run: run.errors)
-        several = len(runs) > 1
-        accuracy = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs} if several else None
         self.publish(best, best.per_pass, slope_=None)
-        if several:
-            self._runs, self.C_scores_ = runs, accuracy
+        if len(runs) > 1:
+            self._runs = runs
+            self.C_scores_ = {run.rule.C: 1.0 - run.errors / max(1, run.ledger.steps) for run in runs}
         if self.C == "auto":
             self.C_ = best.rule.C
 
@@ -74,10 +71,6 @@ class OnlineLearner(LinearLearner):
             return [self.new_run(classes, rows.d, self.C)]
         self.check_choosable()
         return [self.new_run(classes, rows.d, C) for C in grid_for(rows.take(np.arange(min(rows.n, 1))), self.fit_intercept)]
-
-    def runs(self) -> list[Run]:
-        """Return the run that a stream continues, or all where several C's are still tried."""
-        return self._runs if any(run is self.run_ for run in getattr(self, "_runs", ())) else [self.run_]
 
     def _present(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
         """Present the rows once, adding the classes that are first met."""

@@ -16,6 +16,7 @@ import numpy as np
 from separatrix.engine.growable import Column
 from separatrix.engine.labels import Codes, encode_as, plain
 from separatrix.engine.ledger import Ledger
+from separatrix.engine.parcel import Parcel, StateError
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, as_rows, frozen
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.kernels.codes import NOBODY, TIE_IS_MISTAKE, TIE_IS_PLUS
@@ -107,6 +108,27 @@ class DualLedger(Ledger):
         for row, combination in zip(table, self._combinations, strict=False):
             row[: len(combination)] = combination
         return table
+
+    def pack_budget(self, parcel: Parcel, at: str) -> None:
+        """Put what a budget stored into a parcel, and what each mistake lost."""
+        parcel.put(f"{at}.basis", np.array(self.basis, np.int64))
+        parcel.put(f"{at}.lost", self._lost.values[: len(self)])
+        if self._combinations is not None:
+            combinations = self._combinations[: len(self)]
+            parcel.put(f"{at}.combinations", np.concatenate([np.empty(0), *combinations]))
+            parcel.put(f"{at}.lengths", np.array([len(combination) for combination in combinations], np.int64))
+
+    def unpack_budget(self, parcel: Parcel, at: str) -> None:
+        """Fill in what a budget stored, and what each mistake lost."""
+        self.basis = parcel.take(f"{at}.basis", "i8", (-1,), low=0, high=self.n_features - 1).tolist()
+        if len(self.basis) > (self.budget or 0) or len(set(self.basis)) < len(self.basis):
+            raise StateError("more examples are stored than the budget allows, or one of them twice")
+        m = len(self) if self.budget else 0
+        self._lost.fill(parcel.take(f"{at}.lost", "f8", (m,)))
+        if self._combinations is not None:
+            lengths = parcel.take(f"{at}.lengths", "i8", (m,), low=0, high=len(self.basis))
+            coefficients = parcel.take(f"{at}.combinations", "f8", (int(lengths.sum()),))
+            self._combinations = np.split(coefficients, np.cumsum(lengths)[:-1]) if len(lengths) else []
 
     def until(self, step: int) -> DualLedger:
         """Return a copy that ends with step `step`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from separatrix.engine.parcel import Parcel, StateError
 from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows, frozen
 from separatrix.kernels.learning import replays
 from separatrix.solvers.dual_ledger import NOT_KEPT, DualLedger, absorb, summed
@@ -46,6 +47,29 @@ class Voters:
             places = np.argsort(numbers) if numbers is not None else NO_ORDER
             chosen = self.support if numbers is None else places[np.searchsorted(numbers, self.support, sorter=places)]
             self.rows = rows.take(chosen)
+
+    def pack(self, parcel: Parcel, at: str) -> str:
+        """Put the rows and the coefficients into a parcel; return the form of the rows."""
+        if self._coefficients is not None:
+            parcel.put(f"{at}.coefficients", np.array(self._coefficients))
+        return "none" if self.rows is None else self.rows.pack(parcel, f"{at}.rows")
+
+    @classmethod
+    def unpack(cls, ledger: DualLedger, joint: bool, form: str, n_features: int, parcel: Parcel, at: str) -> Voters:
+        """Return the voters of a ledger whose rows have a form."""
+        coefficients = None
+        if not ledger.recorded:
+            shape = (2, ledger.n_outputs, len(ledger.basis))
+            coefficients = tuple(parcel.take(f"{at}.coefficients", "f8", shape))
+        support = np.unique(ledger.example).astype(np.int64) if ledger.budget is None else np.array(ledger.basis, np.int64)
+        rows = None
+        if not ledger.kernel.precomputed:
+            rows = Rows.unpack(form, parcel, f"{at}.rows", n_features)
+            if rows.n != len(support):
+                raise StateError(f"{rows.n} rows for {len(support)} examples")
+        elif len(support) and int(support.max()) >= n_features:
+            raise StateError("it needs kernel values that are missing")
+        return cls(ledger, joint, rows, support, coefficients)
 
     def coefficients(self, how: str) -> Floats:
         """Return the coefficient of each stored example, in the mean of the weights after each step or in the last."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.engine.parcel import State, StateError, flag, number, whole, word
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, dense_product, frozen
 from separatrix.kernels.learning import dual
 from separatrix.solvers.threads import Crew, alone, crew
@@ -33,6 +34,29 @@ class Kernel:
         kind = KINDS.get(name, dual.GIVEN) if isinstance(name, str) else dual.GIVEN
         self.form = (kind, float(gamma), float(constant), int(degree), float(bias))
         self.double = True
+
+    def pack(self) -> State:
+        """Return the kernel as JSON; a function of the caller's cannot be saved."""
+        if self.function is not None:
+            raise StateError("a kernel that is a function cannot be stored in a model file: use a named or precomputed one")
+        kind, gamma, constant, degree, bias = self.form
+        name = "precomputed" if self.precomputed else next(name for name, code in KINDS.items() if code == kind)
+        return {
+            "kernel": name,
+            "gamma": gamma,
+            "constant": constant,
+            "degree": degree,
+            "double": bool(self.double),
+            "bias": bool(bias),
+        }
+
+    @classmethod
+    def unpack(cls, state: State) -> Kernel:
+        """Return the kernel of a state."""
+        numbers = number(state, "gamma"), number(state, "constant"), whole(state, "degree", 0, 1 << 20), flag(state, "bias")
+        kernel = cls(word(state, "kernel", (*KINDS, "precomputed")), *numbers)
+        kernel.double = flag(state, "double")
+        return kernel
 
     def see(self, rows: Rows, radius_squared: float) -> None:
         """Settle the precision of the products by the training rows."""

@@ -24,7 +24,8 @@ def export(
 ) -> int:
     """Write the model in the form of the target; SQL is printed where no file is named."""
     from separatrix.exporting import sql_features, to_onnx, to_sklearn, to_sql
-    from separatrix.modelfile.model import load, replacing
+    from separatrix.modelfile.archive import load
+    from separatrix.modelfile.atomic import replacing
 
     with errors_reported("export", model):
         if to not in TARGETS:

@@ -11,7 +11,7 @@ from separatrix.cli.options import Json, ModelFile
 
 def info(model: ModelFile, as_json: Json = False) -> int:
     """Print what the file says."""
-    from separatrix.modelfile.model import load
+    from separatrix.modelfile.archive import load
 
     with errors_reported("info", model):
         loaded = load(model)

@@ -94,7 +94,9 @@ def _column_namer(live_model: LiveModel, index: FeatureIndex | None, examples: R
     assert features is not None
     if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
         features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
-    return lambda j: " | ".join(features.names_of(j)) or f"column {j}"
+    assert features is not None
+    names_of = features.names_of
+    return lambda j: " | ".join(names_of(j)) or f"column {j}"
 
 
 def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: int) -> dict[str, Any]:

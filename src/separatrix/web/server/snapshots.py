@@ -16,8 +16,10 @@ from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.features.text import TextFeaturizer
-from separatrix.modelfile.model import Model, load, replacing, save
-from separatrix.modelfile.parcel import ModelFileError
+from separatrix.modelfile.archive import load, save
+from separatrix.modelfile.atomic import replacing
+from separatrix.modelfile.errors import ModelFileError
+from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.store import FORMAT, CommitStore, StoreError
 

@@ -1,4 +1,8 @@
-"""What a model file holds, JSON values and plain arrays, and the checks that each passes when it comes back."""
+"""The state of an object as JSON values and named arrays, and the checks that each value passes when it is read back.
+
+A class that can be saved has `pack(parcel, at, …)`, which puts its arrays into a parcel under names that begin with `at` and
+returns the rest as JSON, and `unpack(state, parcel, at, …)`, which trusts nothing that it reads.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,28 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.errors import DataError
-from separatrix.engine.rows import Array, Floats
+from separatrix.kernels.arrays import Array, Floats
 
 MOST = 1 << 62
-"""The largest whole number in a file."""
+"""The largest whole number in a state."""
 SPARE_BYTES = 1 << 26
 SPARE_FACTOR = 64
-"""Weights that are mostly 0 are kept without the zeros, where that does not save more than this factor and these bytes."""
+"""Weights that are mostly 0 are stored without the zeros, where that does not save more than this factor and these bytes."""
 
 
-class ModelFileError(DataError):
-    """A model cannot be put in a file, or a file is no model that could be trusted."""
+State = dict[str, Any]
+"""JSON values by name."""
+
+
+class StateError(ValueError):
+    """An object cannot be saved, or a state that was read cannot be trusted."""
 
 
 def whole(state: Any, key: str, low: int = 0, high: int = MOST) -> int:
     """Return a whole number of a state."""
     value = state[key]
     if type(value) is not int or not low <= value <= high:
-        raise ModelFileError(f"{key} is {value!r:.60}, not a whole number from {low} to {high}")
+        raise StateError(f"{key} is {value!r:.60}, expected a whole number from {low} to {high}")
     return value
 
 
@@ -35,7 +42,7 @@ def number(state: Any, key: str) -> float:
     """Return a finite number of a state."""
     value = state[key]
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ModelFileError(f"{key} is {value!r:.60}, not a finite number")
+        raise StateError(f"{key} is {value!r:.60}, expected a finite number")
     return float(value)
 
 
@@ -43,7 +50,7 @@ def flag(state: Any, key: str) -> bool:
     """Return a truth value of a state."""
     value = state[key]
     if type(value) is not bool:
-        raise ModelFileError(f"{key} is {value!r:.60}, neither true nor false")
+        raise StateError(f"{key} is {value!r:.60}, expected true or false")
     return value
 
 
@@ -51,12 +58,12 @@ def word(state: Any, key: str, among: Iterable[str]) -> str:
     """Return a word of a state, one of a few."""
     value = state[key]
     if type(value) is not str or value not in tuple(among):
-        raise ModelFileError(f"{key} is {value!r:.60}, which is not known")
+        raise StateError(f"{key} is {value!r:.60}, which is unknown")
     return value
 
 
 class Parcel:
-    """Named arrays, as they are put into a file and as they are taken out again."""
+    """Named arrays, as they are written to a file and read back."""
 
     def __init__(self, arrays: dict[str, Array] | None = None) -> None:
         self.arrays: dict[str, Array] = {} if arrays is None else arrays
@@ -71,13 +78,13 @@ class Parcel:
         """Return an array of one of some kinds ("u4 i8") and of this shape (−1: any length), finite and in range."""
         array = self.arrays.get(name)
         if array is None:
-            raise ModelFileError(f"{name} is missing")
+            raise StateError(f"{name} is missing")
         if f"{array.dtype.kind}{array.dtype.itemsize}" not in kinds.split():
-            raise ModelFileError(f"{name} holds {array.dtype}, not {' or '.join(kinds.split())}")
+            raise StateError(f"{name} holds {array.dtype}, not {' or '.join(kinds.split())}")
         if array.ndim != len(shape) or any(n not in (-1, size) for n, size in zip(shape, array.shape, strict=True)):
-            raise ModelFileError(f"{name} has shape {array.shape}, which does not fit the rest")
+            raise StateError(f"{name} has shape {array.shape}, which does not match the rest")
         if array.size and not (np.isfinite(array).all() and low <= array.min() and array.max() <= high):
-            raise ModelFileError(f"{name} holds numbers that cannot be: NaN, infinity, or out of range")
+            raise StateError(f"{name} holds NaN, infinity, or numbers out of range")
         return array.astype(array.dtype.newbyteorder("="), copy=False)
 
     def put_weights(self, name: str, weights: Floats) -> None:
@@ -98,7 +105,7 @@ class Parcel:
         held = self.take(f"{name}.places", "i8", (-1,), low=0, high=size - 1)
         values = self.take(f"{name}.values", "f8", held.shape)
         if 8 * size > SPARE_BYTES + SPARE_FACTOR * 16 * held.size or np.any(held[1:] <= held[:-1]):
-            raise ModelFileError(f"{name} leaves out more zeros than there can be, or in no order")
+            raise StateError(f"{name} leaves out more zeros than allowed, or is not sorted")
         weights = np.zeros(size)
         weights[held] = values
         return weights.reshape(shape)
@@ -116,13 +123,13 @@ class Parcel:
         return [letters[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise([0, *ends])]
 
     def put_labels(self, name: str, labels: Array) -> dict[str, Any]:
-        """Add labels of any kind, and return what tells how to read them."""
+        """Add labels of any kind, and return how to read them back."""
         kind = labels.dtype.kind
         if kind in "biu" or (kind == "f" and labels.dtype.itemsize <= 8):
             self.put(name, labels)
             return {"kind": "numbers"}
         if not all(isinstance(label, str) for label in labels):
-            raise ModelFileError(f"the classes are of the type {labels.dtype}, which a model file cannot keep")
+            raise StateError(f"the classes are of the type {labels.dtype}, which a model file cannot store")
         self.put_strings(name, labels.tolist())
         return {"kind": "objects"} if kind == "O" else {"kind": "strings", "width": labels.dtype.itemsize // 4}
 
@@ -138,10 +145,10 @@ class Parcel:
             longest = max(1, *map(len, texts)) if texts else 1
             width = whole(how, "width", longest)
             if len(texts) * width > max(SPARE_BYTES, len(texts) * longest):
-                raise ModelFileError(f"{name} are {width} characters wide, far more than any of them needs")
+                raise StateError(f"{name} are {width} characters wide, far more than any of them needs")
             labels = np.array(texts, dtype=f"U{width}")
         if not labels.size or not np.all(labels[:-1] < labels[1:]):
-            raise ModelFileError(f"{name} are not one class or more, each once, in order")
+            raise StateError(f"{name} must be non-empty, unique and sorted")
         return labels
 
     def put_value(self, name: str, value: Any) -> Any:
@@ -160,7 +167,7 @@ class Parcel:
             _, key, *rest = value.get_state()
             self.put(name, np.asarray(key))
             return {"random_state": rest}
-        raise ModelFileError(f"{name} is a {type(value).__name__}, which a model file cannot keep")
+        raise StateError(f"{name} is a {type(value).__name__}, which a model file cannot store")
 
     def take_value(self, name: str, value: Any) -> Any:
         """Return a parameter."""
@@ -177,4 +184,4 @@ class Parcel:
             made = np.random.RandomState()
             made.set_state(("MT19937", self.take(name, "u4", (624,)), *held))
             return made
-        raise ModelFileError(f"{name} is of a kind that is not known")
+        raise StateError(f"{name} is of an unknown kind")

@@ -1,0 +1,204 @@
+"""`save` and `load`: a model in one file, safetensors with one key of canonical JSON, and no pickle.
+
+The key `separatrix` holds {"body": …, "sha256": …}: the body says which classes are inside, with their parameters and what
+they were trained on; the checksum covers the body and all arrays, so that a corrupted file is detected. A valid checksum
+does not make a file honest: whatever is read is checked before it is used (`engine.parcel` and the `unpack` of each class).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from separatrix import __version__
+from separatrix.engine.parcel import Parcel, StateError, flag, whole
+from separatrix.engine.rows import Array
+from separatrix.modelfile.atomic import replacing
+from separatrix.modelfile.errors import ModelFileError
+from separatrix.modelfile.model import Model
+from separatrix.modelfile.registry import pack_classifier, pack_featurizer, unpack_classifier, unpack_featurizer
+
+FORMAT = 1
+"""Raised when files are written that an older version would misread; every older format stays readable."""
+KEY = "separatrix"
+MOST_HEADER_BYTES = 1 << 26
+
+
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    features: Any = None,
+    facts: dict[str, Any] | None = None,
+    arrays: dict[str, Array] | None = None,
+    ledger: bool = True,
+) -> None:
+    """Write a fitted classifier, or a `Model`, to a file: all of it, so that learning can continue exactly as it would have.
+
+    The file appears under its name only when it is complete and on the disk; until then an earlier file stays.
+
+    Parameters
+    ----------
+    model : any of our fitted classifiers, or a `Model`
+    path : the file to write, by custom with the ending .sepx
+    features : the fitted featurizer before the classifier, or None
+    facts, arrays : what else to store: JSON values (the data, their schema, their checksum), and arrays by name
+    ledger : False leaves the mistakes out: a smaller file, that predicts and learns the same and cannot replay or explain by
+        mistakes. A voted perceptron predicts with its mistakes, and needs them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from separatrix import Perceptron, load, save
+    >>> path = tempfile.mkdtemp() + "/and.sepx"
+    >>> save(Perceptron().fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 1]), path)
+    >>> load(path).predict([[1, 1], [1, 0]]).tolist()
+    [1, 0]
+    """
+    if not isinstance(model, Model):
+        model = Model(model)
+    estimator, features = model.estimator, model.features if features is None else features
+    parcel = Parcel()
+    try:
+        body: dict[str, Any] = {
+            "format": FORMAT,
+            "version": __version__,
+            "estimator": pack_classifier(estimator, parcel, "estimator", ledger),
+            "features": None if features is None else pack_featurizer(features, parcel, "features"),
+            "facts": model.facts if facts is None else facts,
+            "whole": ledger,
+            "arrays": sorted(arrays or {}),
+        }
+    except StateError as error:
+        raise ModelFileError(str(error)) from None
+    for name, array in (arrays or {}).items():
+        parcel.put(f"arrays.{name}", array)
+    _check_width(features, estimator.n_features_in_)
+    try:
+        text = _canonical(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"facts must be JSON values: {error}") from None
+    metadata = {KEY: _canonical({"body": json.loads(text), "sha256": _checksum(text, parcel.arrays)})}
+    with replacing(path) as temporary:
+        try:
+            save_file(parcel.arrays, temporary, metadata)
+        except SafetensorError as error:
+            raise OSError(f"{os.fspath(path)} could not be written: {error}") from None
+
+
+def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
+    """Read a model file, whoever wrote it: its contents are checked, and none of them is executed.
+
+    Raises `ModelFileError`, a ValueError, with one line that names the file and what is wrong with it.
+
+    Parameters
+    ----------
+    path : the file to read
+    plain : True: linear learners and featurizers as plain classes, which need no scikit-learn
+
+    Examples
+    --------
+    See `save`:
+
+    >>> from separatrix import load
+    >>> load("no.sepx")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no.sepx'
+    """
+    try:
+        return _read(os.fspath(path), plain)
+    except OSError:
+        raise
+    except (ModelFileError, StateError) as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from None
+    except Exception as error:
+        why = str(error).split("\n")[0][:200] or type(error).__name__
+        raise ModelFileError(f"{os.fspath(path)} is corrupted or was tampered with: {why}") from error
+
+
+def _read(path: str, plain: bool) -> Model:
+    _check_header(path)
+    try:
+        with safe_open(path, framework="np") as file:
+            text = (file.metadata() or {}).get(KEY)
+            if text is None:
+                raise ModelFileError("a safetensors file, but not a separatrix model")
+            content = json.loads(text, parse_constant=_no_constant)
+            body = content["body"]
+            if whole(body, "format", 1) > FORMAT:
+                raise ModelFileError(
+                    f"written by separatrix {body.get('version')!s:.20} in format {body['format']}, and separatrix "
+                    f"{__version__} knows formats up to {FORMAT}: update it to read this file"
+                )
+            arrays = {name: file.get_tensor(name) for name in file.keys()}
+    except SafetensorError as error:
+        raise ModelFileError(f"not a complete safetensors file: {str(error)[:200]}") from None
+    if _checksum(_canonical(body), arrays) != content["sha256"]:
+        raise ModelFileError("checksum mismatch: the file is corrupted")
+    parcel = Parcel(arrays)
+    flag(body, "whole")
+    estimator = unpack_classifier(body["estimator"], parcel, "estimator", plain)
+    features = None
+    if body["features"] is not None:
+        _check_hashed(body["features"], estimator.n_features_in_)
+        features = unpack_featurizer(body["features"], parcel, "features", plain)
+        _check_width(features, estimator.n_features_in_)
+    if not isinstance(body["facts"], dict):
+        raise ModelFileError("its facts are not a JSON object")
+    model = Model(estimator, features, body["facts"])
+    model.arrays = {name: arrays[f"arrays.{name}"] for name in body.get("arrays", [])}
+    model.version, model.sha256 = str(body["version"]), content["sha256"]
+    return model
+
+
+def _check_header(path: str) -> None:
+    """Refuse what cannot be a safetensors file before anything parses it."""
+    with open(path, "rb") as file:
+        begin, size = file.read(9), os.fstat(file.fileno()).st_size
+    length = int.from_bytes(begin[:8], "little")
+    if len(begin) < 9 or begin[8:] != b"{":
+        raise ModelFileError("not a model file")
+    if not 2 <= length <= min(MOST_HEADER_BYTES, size - 8):
+        raise ModelFileError(f"corrupted or truncated: its header claims {length:,} bytes, and the file has {size:,}")
+
+
+def _no_constant(name: str) -> Any:
+    raise ModelFileError(f"{name} is not a JSON value")
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _checksum(text: str, arrays: dict[str, Array]) -> str:
+    """Return the SHA-256 of the body and of all arrays, in the order of their names."""
+    total = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        little = array.dtype.newbyteorder("<")
+        total.update(_canonical([name, little.str, array.shape]).encode())
+        total.update(np.ascontiguousarray(array, dtype=little).data)
+    return total.hexdigest()
+
+
+def _check_width(features: Any, d: int) -> None:
+    width = getattr(features, "n_features_out_", d)
+    if width != d:
+        raise ModelFileError(f"the featurizer makes {width:,} features and the classifier was trained on {d:,}")
+
+
+def _check_hashed(state: Any, d: int) -> None:
+    """Refuse hashed columns beyond those of the classifier before room is made for them."""
+    if isinstance(state, dict):
+        learned = state.get("parameters") if "n_texts" in state else None
+        if isinstance(learned, dict) and learned.get("columns") == "hashed" and whole(learned, "n_features") > d:
+            raise ModelFileError(f"its featurizer is wider than the {d:,} features of its classifier")
+        state = list(state.values())
+    for part in state if isinstance(state, list) else ():
+        _check_hashed(part, d)
