@@ -10,7 +10,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support.browser import chromium, served, watched
+from support.browser import chromium, lab_server, watched
 from support.scale import scaled
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -38,7 +38,7 @@ def data_folder() -> Path:
 @pytest.fixture(scope="module")
 def lab_url():
     """The address of a lab."""
-    with served() as url:
+    with lab_server() as url:
         yield url
 
 

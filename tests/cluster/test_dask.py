@@ -27,7 +27,7 @@ from separatrix import AveragedPerceptron, Perceptron, TableFeatures
 from separatrix.cluster import fit, predict
 from separatrix.cluster.dask import Dask
 from separatrix.data.errors import DataError
-from support.kill_workers import deadly, same, whole_numbers
+from support.kill_workers import losing_workers, same, whole_numbers
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
@@ -122,7 +122,7 @@ def test_files_give_the_same_bits_and_the_driver_sees_only_weights(client, tmp_p
 def test_ten_killed_workers_change_nothing(client, tmp_path):
     pattern, died = whole_numbers(tmp_path, shards=8), tmp_path / "died"
     died.mkdir()
-    model = fit(learner(), pattern, engine=deadly(Dask(client), died, 10))
+    model = fit(learner(), pattern, engine=losing_workers(Dask(client), died, 10))
     assert len(list(died.iterdir())) == 10 and same(model, fit(learner(), pattern))
 
 

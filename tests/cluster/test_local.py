@@ -21,7 +21,7 @@ from separatrix.cli import app
 from separatrix.cluster import fit
 from separatrix.cluster.local import MOST_DEATHS, Local
 from separatrix.data.errors import DataError
-from support.kill_workers import Murderous, deadly, same, whole_numbers
+from support.kill_workers import KillsEveryWorker, losing_workers, same, whole_numbers
 from support.loaded_modules import ListModules
 
 pytestmark = pytest.mark.cluster
@@ -46,7 +46,7 @@ def test_processes_give_the_same_bits_also_when_ten_are_killed(tmp_path):
     engine, died = Local(2), tmp_path / "died"
     died.mkdir()
     try:
-        model = fit(learner(), pattern, engine=deadly(engine, died, 10))
+        model = fit(learner(), pattern, engine=losing_workers(engine, died, 10))
     finally:
         engine.close()
     assert len(list(died.iterdir())) == 10 and same(model, reference)
@@ -59,7 +59,7 @@ def test_a_shard_that_kills_every_worker_is_named(tmp_path):
     engine = Local(1)
     engine.add_shards(str(tmp_path / "part-*.npz"))
     with pytest.raises(DataError, match=f"part-01.npz: {MOST_DEATHS} workers died on this shard"):
-        engine.reduce(Murderous(), [1])
+        engine.reduce(KillsEveryWorker(), [1])
     engine.close()
 
 

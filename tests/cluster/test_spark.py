@@ -18,7 +18,7 @@ from separatrix import AveragedPerceptron
 from separatrix.cluster import fit, predict
 from separatrix.cluster.spark import Spark
 from separatrix.data.errors import DataError
-from support.kill_workers import deadly, same, whole_numbers
+from support.kill_workers import losing_workers, same, whole_numbers
 
 pytestmark = [
     pytest.mark.slow,
@@ -49,7 +49,7 @@ def learner():
 def test_files_give_the_same_bits_also_when_ten_workers_are_killed(session, tmp_path):
     pattern, died = whole_numbers(tmp_path, shards=11, n=22_000, K=3), tmp_path / "died"
     died.mkdir()
-    engine, done = deadly(Spark(session), died, 10), []
+    engine, done = losing_workers(Spark(session), died, 10), []
     model = fit(learner(), pattern, engine=engine, working=lambda doing, *news: done.append((doing, *news)))
     assert len(list(died.iterdir())) == 10 and ("pass 2", 11, 11) in done
     assert same(model, fit(learner(), pattern))

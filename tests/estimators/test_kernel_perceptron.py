@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from separatrix import KernelPerceptron, Perceptron, VotedPerceptron, reference
 from separatrix.solvers import dual, dual_votes, kernel_matrix
 from support.integer_problems import FORMS, as_columns, integer_problems, recorded
-from support.kernel_runs import DIGITS, HOWS, of_degree, presented
+from support.kernel_runs import DIGITS, PREDICT_WITH, polynomial, visiting_order
 from support.scale import scaled
 
 XOR = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]), np.array([1, -1, -1, 1])
@@ -26,9 +26,9 @@ def common(A, B):
 
 INTEGER_KERNELS = {
     "linear": ({"kernel": "linear"}, lambda A, B: A @ B.T),
-    "quadratic": (of_degree(2, 1), lambda A, B: (1 + A @ B.T) ** 2),
-    "homogeneous cubic": (of_degree(3, 0), lambda A, B: (A @ B.T) ** 3),
-    "constant": (of_degree(0, 5), lambda A, B: np.ones((len(A), len(B)))),
+    "quadratic": (polynomial(2, 1), lambda A, B: (1 + A @ B.T) ** 2),
+    "homogeneous cubic": (polynomial(3, 0), lambda A, B: (A @ B.T) ** 3),
+    "constant": (polynomial(0, 5), lambda A, B: np.ones((len(A), len(B)))),
     "callable": (
         {"kernel": lambda A, B: np.minimum(A[:, None], B).sum(axis=2)},
         lambda A, B: np.minimum(A[:, None], B).sum(2),
@@ -61,7 +61,7 @@ def with_third_class(problem):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kernel", INTEGER_KERNELS)
 @pytest.mark.parametrize("cache_mb", [0, 1e-4, 1])
-@settings(max_examples=scaled(20))
+@settings(max_examples=scaled(8))
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "+1", "-1"]),
@@ -82,14 +82,14 @@ def test_mistakes_and_predictions_are_those_of_the_reference(kernel, cache_mb, p
         **parameters, tie=tie, order=order, fit_intercept=bias, cache_mb=cache_mb, max_iter=3, random_state=5, record=True
     ).fit(X, y, sample_weight=weights)
     G = function(X.astype(float), X.astype(float)) + bias
-    run = run_of(G, y, K, presented(model, X, weights), tie, weights)
+    run = run_of(G, y, K, visiting_order(model, X, weights), tie, weights)
     assert recorded(model) == as_columns(run.mistakes)
     assert model.n_seen_ == len(run.weights) - 1
     assert model.ledger_.verify(X, y)
     assert np.array_equal(model.ledger_.weights().coef.reshape(run.last.shape), run.last)
 
     Z = np.vstack([X[::-1], X + 1])
-    scores = {how: model.set_params(predict_with=how).decision_function(Z) for how in HOWS}
+    scores = {how: model.set_params(predict_with=how).decision_function(Z) for how in PREDICT_WITH}
     columns = function(Z.astype(float), X.astype(float)) + bias
     vote = reference.voted if K == 2 else reference.voted_multiclass
     drawn = np.random.default_rng([5, 0, 2]).integers(1, model.n_seen_ + 1, size=len(Z))
@@ -101,7 +101,7 @@ def test_mistakes_and_predictions_are_those_of_the_reference(kernel, cache_mb, p
 
 
 @pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=scaled(30))
+@settings(max_examples=scaled(10))
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "-1"]),
@@ -144,7 +144,7 @@ def test_xor_needs_a_polynomial_of_degree_two():
     X, y = XOR
     model = KernelPerceptron(kernel="poly", degree=2, gamma=1, coef0=1, max_iter=None).fit(X, y)
     assert model.converged_
-    for how in HOWS[:1]:
+    for how in PREDICT_WITH[:1]:
         assert model.set_params(predict_with=how).score(X, y) == 1.0
     with pytest.warns(ConvergenceWarning, match="come back, with a period of 1"):
         linear = KernelPerceptron(kernel="linear", max_iter=None, order="cyclic", fit_intercept=False).fit(X, y)
@@ -155,7 +155,7 @@ def test_xor_needs_a_polynomial_of_degree_two():
 
 
 @pytest.mark.parametrize("K", [2, 10])
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", PREDICT_WITH)
 def test_named_precomputed_and_called_kernels_agree(K, how):
     X, y = DIGITS[0][:600] / 16, DIGITS[1][:600] % K
     train, test = X[:400], X[400:]
@@ -198,12 +198,12 @@ def test_one_vs_rest_is_k_runs_of_the_reference():
 
 def test_a_fit_says_what_a_smaller_one_would_have():
     X, y = DIGITS[0][:500], DIGITS[1][:500]
-    quadratic = of_degree(2, 1)
+    quadratic = polynomial(2, 1)
     long = KernelPerceptron(**quadratic, max_iter=5, random_state=0).fit(X, y)
     short = KernelPerceptron(**quadratic, max_iter=2, random_state=0).fit(X, y)
     then = long.after(1000)
     assert (then.n_iter_, then.mistakes_per_pass_, then.n_seen_) == (2, short.mistakes_per_pass_, 1000)
-    for how in HOWS:
+    for how in PREDICT_WITH:
         scores = [model.set_params(predict_with=how).decision_function(X) for model in (then, short)]
         assert np.array_equal(*scores)
     assert long.after(250).n_iter_ == 1
@@ -215,7 +215,7 @@ def test_a_fit_says_what_a_smaller_one_would_have():
 
 def test_the_ledger_refuses_other_data():
     X, y = DIGITS[0][:200], DIGITS[1][:200]
-    for parameters in (of_degree(2, 1), {"kernel": "rbf"}):
+    for parameters in (polynomial(2, 1), {"kernel": "rbf"}):
         model = KernelPerceptron(**parameters, random_state=0, record=True).fit(X, y)
         assert model.ledger_.verify(X, y)
         assert not model.ledger_.verify(X, np.roll(y, 1))
@@ -224,7 +224,7 @@ def test_the_ledger_refuses_other_data():
         assert not model.ledger_.verify(X, y + 1)
 
 
-@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("how", PREDICT_WITH)
 def test_early_stopping_goes_back_to_the_best_pass(how):
     X, y = DIGITS[0] / 16, DIGITS[1]
     noisy = y.copy()
@@ -306,7 +306,7 @@ def test_mnist(data_folder):
     from benchmarks import datasets
 
     X, y, X_test, y_test = datasets.mnist()
-    model = KernelPerceptron(**of_degree(4, 1), fit_intercept=False, max_iter=4, random_state=0).fit(X[:6000], y[:6000])
-    errors = {how: 1 - model.set_params(predict_with=how).score(X_test[:2000], y_test[:2000]) for how in HOWS}
+    model = KernelPerceptron(**polynomial(4, 1), fit_intercept=False, max_iter=4, random_state=0).fit(X[:6000], y[:6000])
+    errors = {how: 1 - model.set_params(predict_with=how).score(X_test[:2000], y_test[:2000]) for how in PREDICT_WITH}
     assert max(errors["averaged"], errors["voted"]) < min(errors["last"], errors["random"])
     assert errors["averaged"] < 0.08

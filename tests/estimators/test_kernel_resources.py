@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from separatrix import KernelPerceptron, reference
 from separatrix.solvers import dual
 from support.integer_problems import recorded
-from support.kernel_runs import DIGITS, HOWS, presented
+from support.kernel_runs import DIGITS, PREDICT_WITH, visiting_order
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
@@ -70,7 +70,7 @@ class TestBudget:
         free, large = self.fitted(None, record=True), self.fitted(10**6, record=True)
         assert [m[:-1] for m in large.ledger_] == [m[:-1] for m in free.ledger_]
         assert "sufficed" in repr(large.dropped_)
-        for how in HOWS:
+        for how in PREDICT_WITH:
             scores = [model.set_params(predict_with=how).decision_function(self.X) for model in (free, large)]
             assert np.allclose(*scores, rtol=0, atol=1e-9)
 
@@ -87,7 +87,7 @@ class TestBudget:
         model = self.fitted(9, multi_class=multi_class, order=order, record=True, max_iter=2)
         G = rbf_kernel(self.X, gamma=0.05) + 1
         weights, stored, mistakes, lost = [np.zeros((3, 400))], [], [], []
-        for step, i in enumerate(presented(model, self.X), start=1):
+        for step, i in enumerate(visiting_order(model, self.X), start=1):
             s, label, change = weights[-1] @ G[i], self.y[i], np.zeros(3)
             if multi_class == "joint":
                 r = reference.rival(label, s, "mistake")
@@ -137,7 +137,7 @@ class TestBudget:
 
     def fitted_on(self, steps):
         run = self.fitted(20, record=True)
-        order = presented(run, self.X)[:steps]
+        order = visiting_order(run, self.X)[:steps]
         model = KernelPerceptron(gamma=0.05, order="cyclic", max_iter=1).fit(self.X[order], self.y[order])
         return model.decision_function(self.X)
 
@@ -153,7 +153,7 @@ def test_pickles_predict_the_same():
     X, y = DIGITS[0][:300], DIGITS[1][:300]
     for model in (KernelPerceptron(random_state=0), KernelPerceptron(kernel="rbf", budget=30, record=True, random_state=0)):
         again = pickle.loads(pickle.dumps(model.fit(X, y)))
-        for how in HOWS:
+        for how in PREDICT_WITH:
             scores = [m.set_params(predict_with=how).decision_function(X) for m in (model, again)]
             assert np.array_equal(*scores)
         assert list(again.ledger_) == list(model.ledger_)

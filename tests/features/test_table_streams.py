@@ -22,7 +22,7 @@ from support.scale import scaled
 from support.text_corpus import MIXED, same, same_state
 
 
-@settings(max_examples=scaled(25))
+@settings(max_examples=scaled(10))
 @given(st.data())
 def test_batches_leave_no_trace(data):
     n = data.draw(st.integers(1, 60))

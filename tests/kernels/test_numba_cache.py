@@ -35,6 +35,7 @@ def copied(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_edited_kernel_in_another_file_is_compiled_anew(copied):
     cache = copied / "cache"
     environment = {"NUMBA_CACHE_DIR": str(cache)}
@@ -80,6 +81,7 @@ def test_the_table_of_rules_is_read_without_numba():
     assert run(code, PACKAGE.parent) == "[]"
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(copied):
     environment = {"NUMBA_CACHE_DIR": str(copied / "cache")}
     counted = FIT + "from separatrix.kernels.learning.passes import present; print(sum(present.stats.cache_misses.values()))"
@@ -87,6 +89,7 @@ def test_a_second_process_compiles_nothing(copied):
     assert run(counted, copied, **environment).splitlines()[-1] == "0"
 
 
+@pytest.mark.slow
 def test_where_the_cache_cannot_be_written_a_temporary_one_serves(copied):
     temporary = copied / "tmp"
     temporary.mkdir()
@@ -96,12 +99,14 @@ def test_where_the_cache_cannot_be_written_a_temporary_one_serves(copied):
     assert [folder.name[:10] for folder in temporary.iterdir()] == ["separatrix"]
 
 
+@pytest.mark.slow
 def test_with_no_writable_place_at_all_it_still_works(copied):
     nowhere = str(copied / "separatrix" / "py.typed")
     code = f"import tempfile; tempfile.tempdir = {nowhere!r}\n" + FIT
     assert run(code, copied, XDG_CACHE_HOME=nowhere, HOME=nowhere) == "[[1.0, -3.0]]"
 
 
+@pytest.mark.slow
 def test_read_only_writable_and_mapped_arrays_share_one_compiled_kernel(copied):
     code = """
 import numpy as np, tempfile, os

@@ -36,7 +36,7 @@ def chromium():
 
 
 @contextmanager
-def served():
+def lab_server():
     """The address of a lab that runs in a thread."""
     import uvicorn
 
@@ -86,6 +86,6 @@ def visit(page, url, state):
     page.wait_for_selector("#where b")
 
 
-def shown(page, name):
+def text_of(page, name):
     """What is written in a part of the page."""
     return page.locator(f"#{name}").inner_text()

@@ -8,19 +8,19 @@ from fractions import Fraction
 from itertools import combinations
 
 
-def vectors(X, codes, K, bias):
+def pair_vectors(X, codes, K, bias):
     """Return (row, rival, a) for each pair; two classes have one vector, more have a block a class."""
-    found = []
+    pairs = []
     for i, x in enumerate(X):
         lifted = [Fraction(v) for v in x] + [Fraction(1)] * bias
         if K == 2:
-            found.append((i, 1 - codes[i], [v if codes[i] == 1 else -v for v in lifted]))
+            pairs.append((i, 1 - codes[i], [v if codes[i] == 1 else -v for v in lifted]))
             continue
         for rival in range(K):
             if rival != codes[i]:
                 blocks = {codes[i]: lifted, rival: [-v for v in lifted]}
-                found.append((i, rival, [v for k in range(K) for v in blocks.get(k, [Fraction(0)] * len(lifted))]))
-    return found
+                pairs.append((i, rival, [v for k in range(K) for v in blocks.get(k, [Fraction(0)] * len(lifted))]))
+    return pairs
 
 
 def null_space(columns):
@@ -51,7 +51,7 @@ def null_space(columns):
 
 def answer(X, codes, K, bias):
     """Return (verdict, separation, γ² or None)."""
-    pairs = vectors(X, codes, K, bias)
+    pairs = pair_vectors(X, codes, K, bias)
     dim = len(pairs[0][2])
     balanced = set()
     for size in range(1, min(len(pairs), dim + 1) + 1):

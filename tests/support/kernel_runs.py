@@ -8,14 +8,14 @@ from separatrix.engine.rows import Rows
 from separatrix.solvers.dual import visited
 
 DIGITS = load_digits(return_X_y=True)
-HOWS = ("last", "averaged", "voted", "random")
+PREDICT_WITH = ("last", "averaged", "voted", "random")
 
 
-def of_degree(degree, constant):
+def polynomial(degree, constant):
     return {"kernel": "poly", "degree": degree, "gamma": 1, "coef0": constant}
 
 
-def presented(model, X, weight=None):
+def visiting_order(model, X, weight=None):
     problem = Problem(Rows(X), np.zeros(len(X)), np.empty(0) if weight is None else np.asarray(weight, float))
     passes = range(model.n_iter_)
     return [int(i) for p in passes for i in visited(model.order, problem, model.random_state, p)]

@@ -11,7 +11,7 @@ from separatrix import TextFeatures, load_svmlight
 from separatrix.cluster.work import MakePass
 
 
-class Deadly:
+class KillsWorkers:
     """The same work, but the first `times` passes over shards are lost with their workers, once each, when made."""
 
     def __init__(self, work, folder, times):
@@ -26,18 +26,18 @@ class Deadly:
         return self.work(shard)
 
 
-class Murderous:
+class KillsEveryWorker:
     """Work that no worker survives."""
 
     def __call__(self, shard):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def deadly(engine, folder, times):
+def losing_workers(engine, folder, times):
     """Return the engine, which will lose workers in the middle of passes."""
     plain = engine.reduce
     engine.reduce = lambda work, numbers, report=lambda done: None: plain(
-        Deadly(work, folder, times) if isinstance(work, MakePass) else work, numbers, report
+        KillsWorkers(work, folder, times) if isinstance(work, MakePass) else work, numbers, report
     )
     return engine
 

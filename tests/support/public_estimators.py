@@ -24,8 +24,8 @@ ERROR_DRIVEN = [estimator for estimator in ESTIMATORS if issubclass(estimator, E
 
 def seeded(estimator, seed=0, **parameters):
     """An estimator whose chance is fixed, where it has any."""
-    made = estimator(**parameters)
-    return made.set_params(random_state=seed) if "random_state" in made.get_params() else made
+    instance = estimator(**parameters)
+    return instance.set_params(random_state=seed) if "random_state" in instance.get_params() else instance
 
 
 def weights_of(fitted):

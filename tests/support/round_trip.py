@@ -53,12 +53,12 @@ def same(a, b, X):
 
 def parts(data):
     (length,) = struct.unpack("<Q", data[:8])
-    told = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["separatrix"])
-    return told["body"], {name: array.copy() for name, array in read_tensors(data).items()}
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["separatrix"])
+    return header["body"], {name: array.copy() for name, array in read_tensors(data).items()}
 
 
 def signed(body, arrays):
     """A file whose sum is right, whatever is in it."""
     text = archive._canonical(body)
-    told = {"body": body, "sha256": archive._checksum(text, arrays)}
-    return write_tensors(arrays, {"separatrix": archive._canonical(told)})
+    header = {"body": body, "sha256": archive._checksum(text, arrays)}
+    return write_tensors(arrays, {"separatrix": archive._canonical(header)})

@@ -17,19 +17,19 @@ from separatrix.web.server.live_model import LiveModel, warm
 assert application
 
 
-def child(told):
-    log = os.open(told["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+def start_server(request):
+    log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.environ.update(told["env"])
-    if told["file_size"] is not None:
+    os.environ.update(request["env"])
+    if request["file_size"] is not None:
         import resource
 
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (told["file_size"], told["file_size"]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_size"], request["file_size"]))
     try:
-        app(told["start"], prog_name="separatrix")
+        app(request["start"], prog_name="separatrix")
     except SystemExit as end:
         sys.stderr.flush()
         os._exit(end.code or 0)
@@ -40,16 +40,16 @@ def main():
     warm(LiveModel(Model(AveragedPerceptron())))
     ended = {}
     for line in sys.stdin:
-        told = json.loads(line)
-        if "start" in told:
+        request = json.loads(line)
+        if "start" in request:
             answer = os.fork()
             if not answer:
-                child(told)
+                start_server(request)
         else:
-            pid = told.get("wait", told.get("poll"))
+            pid = request.get("wait", request.get("poll"))
             if pid not in ended:
-                found, status = os.waitpid(pid, 0 if "wait" in told else os.WNOHANG)
-                if found:
+                ended_pid, status = os.waitpid(pid, 0 if "wait" in request else os.WNOHANG)
+                if ended_pid:
                     ended[pid] = os.waitstatus_to_exitcode(status)
             answer = ended.get(pid)
         print(json.dumps(answer), flush=True)

@@ -20,8 +20,8 @@ import scipy.sparse as sp
 from separatrix.web import Client
 
 
-class Nursery:
-    """The process that servers are forked from (nursery.py)."""
+class ServerPool:
+    """The process that servers are forked from (server_pool.py)."""
 
     def __init__(self):
         command = [sys.executable, str(Path(__file__).with_name("server_pool.py"))]
@@ -29,9 +29,9 @@ class Nursery:
         self.lock = threading.Lock()
         atexit.register(self.close)
 
-    def ask(self, **told):
+    def ask(self, **request):
         with self.lock:
-            self.process.stdin.write(json.dumps(told) + "\n")
+            self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
             return json.loads(self.process.stdout.readline())
 
@@ -41,10 +41,10 @@ class Nursery:
         self.process.stdout.close()
 
 
-nursery = cache(Nursery)
+server_pool = cache(ServerPool)
 
 
-class Served:
+class ServerProcess:
     """`separatrix serve` on a folder, on a free port."""
 
     def __init__(self, folder, *options, env=None, file_size=None):
@@ -55,12 +55,12 @@ class Served:
     def start(self, port=0):
         at = len(self.log())
         arguments = ["serve", str(self.folder), "--port", str(port), *self.options]
-        self.pid = nursery().ask(start=arguments, log=f"{self.folder}.log", env=self.env, file_size=self.file_size)
+        self.pid = server_pool().ask(start=arguments, log=f"{self.folder}.log", env=self.env, file_size=self.file_size)
         end = time.monotonic() + 120
         while time.monotonic() < end:
-            told = self.log()[at:]
-            if found := re.search(r"serving .* on (http://\S+)", told):
-                self.url = found.group(1)
+            new_log = self.log()[at:]
+            if match := re.search(r"serving .* on (http://\S+)", new_log):
+                self.url = match.group(1)
                 return self
             if not self.alive():
                 raise ChildProcessError(self.log()[at:])
@@ -68,7 +68,7 @@ class Served:
         raise TimeoutError(self.log()[at:])
 
     def alive(self):
-        return nursery().ask(poll=self.pid) is None
+        return server_pool().ask(poll=self.pid) is None
 
     def log(self):
         path = Path(f"{self.folder}.log")
@@ -88,7 +88,7 @@ class Served:
             os.kill(self.pid, number)
         for client in self.clients:
             client.close()
-        return nursery().ask(wait=self.pid)
+        return server_pool().ask(wait=self.pid)
 
     def resident(self):
         """Its memory in bytes."""
@@ -98,7 +98,7 @@ class Served:
 @contextlib.contextmanager
 def served(folder, *options, **how):
     """A server that is gone at the end, however the test went."""
-    server = Served(folder, *options, **how).start()
+    server = ServerProcess(folder, *options, **how).start()
     try:
         yield server
     finally:
@@ -108,8 +108,8 @@ def served(folder, *options, **how):
 def run(*arguments):
     """Run a command of ours; return its exit status and what it said."""
     with tempfile.NamedTemporaryFile(suffix=".log") as log:
-        pid = nursery().ask(start=[str(argument) for argument in arguments], log=log.name, env={}, file_size=None)
-        status = nursery().ask(wait=pid)
+        pid = server_pool().ask(start=[str(argument) for argument in arguments], log=log.name, env={}, file_size=None)
+        status = server_pool().ask(wait=pid)
         return status, Path(log.name).read_text()
 
 

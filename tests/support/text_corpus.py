@@ -37,25 +37,25 @@ def plain(**parameters):
 
 def grams(texts, analyzer="word", token_pattern=SKLEARN_WORD, ngram_range=(1, 1), lowercase=True):
     """The n-grams of each text as the kernels lay them out."""
-    found = []
+    grams_of_texts = []
     for block, _ in Analyzer(analyzer, token_pattern, ngram_range, lowercase).blocks(texts_of(texts)):
         spans = [bytes(block.text[b:e]).decode() for b, e in zip(block.begin, block.end, strict=True)]
-        found += [spans[b:e] for b, e in zip(block.ptr[:-1], block.ptr[1:], strict=True)]
-    return found
+        grams_of_texts += [spans[b:e] for b, e in zip(block.ptr[:-1], block.ptr[1:], strict=True)]
+    return grams_of_texts
 
 
-def same(one, other):
+def same(first, second):
     return (
-        one.shape == other.shape
-        and np.array_equal(one.indptr, other.indptr)
-        and np.array_equal(one.indices, other.indices)
-        and np.array_equal(one.data, other.data)
+        first.shape == second.shape
+        and np.array_equal(first.indptr, second.indptr)
+        and np.array_equal(first.indices, second.indices)
+        and np.array_equal(first.data, second.data)
     )
 
 
-def same_state(one, other):
+def same_state(first, second):
     """Tell whether all that was learned is the same, bit for bit."""
-    (a, x), (b, y) = one.get_state(), other.get_state()
+    (a, x), (b, y) = first.get_state(), second.get_state()
     return (
         json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True)
         and list(x) == list(y)

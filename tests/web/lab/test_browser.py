@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from separatrix.cli import app
 from separatrix.data.lectures import EXAMPLES
-from support.browser import shown, visit, watched
+from support.browser import text_of, visit, watched
 
 STEPS = {
     "L1.8": (["(0, 0)", "(0, 0)", "(1, −0.5)", "(1, 0.5)", "(1, −0.5)", "(1, −0.5)"], [3, 4, 5], "touching"),
@@ -28,43 +28,43 @@ def test_every_example_of_the_lectures_is_here():
 def test_a_lecture_example_stepped_to_its_end(page, lab_url, name):
     weights, mistakes, verdict = STEPS[name]
     visit(page, lab_url, f"data=lecture:{name}")
-    assert shown(page, "where").startswith("step 0 of ")
+    assert text_of(page, "where").startswith("step 0 of ")
     for t, w in enumerate(weights, 1):
         page.keyboard.press("ArrowRight")
-        assert shown(page, "where").startswith(f"step {t} of {len(weights)}")
-        assert shown(page, "w-after") == w
+        assert text_of(page, "where").startswith(f"step {t} of {len(weights)}")
+        assert text_of(page, "w-after") == w
         wrong = f"mistake {mistakes.index(t) + 1}" if t in mistakes else "right"
-        assert shown(page, "verdict") == wrong
+        assert text_of(page, "verdict") == wrong
     page.keyboard.press("ArrowRight")
-    assert shown(page, "where").startswith(f"step {len(weights)} of {len(weights)}")
-    assert shown(page, "certificate") == verdict
+    assert text_of(page, "where").startswith(f"step {len(weights)} of {len(weights)}")
+    assert text_of(page, "certificate") == verdict
     for w, _ in reversed(list(zip(weights, weights, strict=True))):
-        assert shown(page, "w-after") == w
+        assert text_of(page, "w-after") == w
         page.keyboard.press("ArrowLeft")
 
 
 def test_l4_1_shows_every_number_of_the_proof(page, lab_url):
     visit(page, lab_url, "data=lecture:L4.1&step=4")
-    assert shown(page, "score") == "⟨w,x⟩ = 3·(−2) + (−1)·(−2) = −4"
-    assert shown(page, "update") == "w ← w + x = (3, −1) + (−2, −2) = (1, −3)"
-    assert (shown(page, "w-before"), shown(page, "w-after")) == ("(3, −1)", "(1, −3)")
-    assert shown(page, "line-1") == "1 ‖w‖² = 10 ≤ k·R² = 3·16 = 48 ✓"
-    assert shown(page, "line-2") == "2 ⟨w,u⟩ = 3.138 ≥ k·γ = 3·0.7845 = 2.353 ✓"
-    assert shown(page, "between") == "k²γ² = 5.538 ≤ ‖w‖² = 10 ≤ k·R² = 48"
-    assert shown(page, "bound") == "so k ≤ R²/γ² = 26. Here k = 3."
-    assert "Pass 2 is clean: w = (1, −3) separates the examples, after 3 mistakes." in shown(page, "outcome")
-    assert shown(page, "street") == "The widest margin, 0.7845, is determined by examples 0, 1."
+    assert text_of(page, "score") == "⟨w,x⟩ = 3·(−2) + (−1)·(−2) = −4"
+    assert text_of(page, "update") == "w ← w + x = (3, −1) + (−2, −2) = (1, −3)"
+    assert (text_of(page, "w-before"), text_of(page, "w-after")) == ("(3, −1)", "(1, −3)")
+    assert text_of(page, "line-1") == "1 ‖w‖² = 10 ≤ k·R² = 3·16 = 48 ✓"
+    assert text_of(page, "line-2") == "2 ⟨w,u⟩ = 3.138 ≥ k·γ = 3·0.7845 = 2.353 ✓"
+    assert text_of(page, "between") == "k²γ² = 5.538 ≤ ‖w‖² = 10 ≤ k·R² = 48"
+    assert text_of(page, "bound") == "so k ≤ R²/γ² = 26. Here k = 3."
+    assert "Pass 2 is clean: w = (1, −3) separates the examples, after 3 mistakes." in text_of(page, "outcome")
+    assert text_of(page, "street") == "The widest margin, 0.7845, is determined by examples 0, 1."
     page.get_by_text("Theorems about the whole run").click()
-    assert "radius–margin bound R²/γ²: mistakes 3 ≤ 26" in shown(page, "theorems")
+    assert "radius–margin bound R²/γ²: mistakes 3 ≤ 26" in text_of(page, "theorems")
     page.check("#whole")
     assert page.locator("#proof-panel .crossing").count() == 1
 
 
 def test_xor_shows_the_witness_and_the_cycle(page, lab_url):
     visit(page, lab_url, "data=lecture:L4.xor&step=end")
-    assert shown(page, "cycle") == "cycle: from pass 1, period 1 pass"
-    assert "weights at the start of pass 1 come back every pass: a cycle" in shown(page, "outcome")
-    assert "1/4 × example 0 + 1/4 × example 1 + 1/4 × example 2 + 1/4 × example 3 = 0" in shown(page, "witness")
+    assert text_of(page, "cycle") == "cycle: from pass 1, period 1 pass"
+    assert "weights at the start of pass 1 come back every pass: a cycle" in text_of(page, "outcome")
+    assert "1/4 × example 0 + 1/4 × example 1 + 1/4 × example 2 + 1/4 × example 3 = 0" in text_of(page, "witness")
     page.uncheck("#show-witness")
     without = page.locator("#picture").screenshot()
     page.check("#show-witness")
@@ -77,7 +77,7 @@ def test_what_the_lectures_say_of_a_score_of_zero_is_said(page, lab_url):
     page.select_option("#tie", "mistake")
     page.wait_for_function("() => document.querySelector('#where').innerText.includes('step 0')")
     page.keyboard.press("ArrowRight")
-    assert shown(page, "verdict") == "mistake 1"
+    assert text_of(page, "verdict") == "mistake 1"
     assert "a score of 0 is a mistake" in page.inner_text("#step-panel")
 
 
@@ -86,13 +86,13 @@ def test_keyboard_by_example_by_mistake_and_play(page, lab_url):
     steps = []
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "ArrowUp", "Home", "End", "Shift+ArrowLeft"):
         page.keyboard.press(key)
-        steps.append(int(shown(page, "where").split()[1]))
+        steps.append(int(text_of(page, "where").split()[1]))
     assert steps == [1, 2, 4, 8, 4, 2, 0, 8, 4]
     page.keyboard.press("Home")
     page.select_option("#speed", "20")
     page.locator("body").click(position={"x": 5, "y": 5})
     page.keyboard.press("Space")
-    assert "Pause" in shown(page, "play")
+    assert "Pause" in text_of(page, "play")
     page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 8')")
     page.wait_for_function("() => document.querySelector('#play').innerText.includes('Play')")
     page.keyboard.press("Tab")
@@ -103,7 +103,7 @@ def test_keyboard_by_example_by_mistake_and_play(page, lab_url):
 def test_the_slider_scrubs(page, lab_url):
     visit(page, lab_url, "data=lecture:L4.1")
     page.fill("#scrub", "4")
-    assert shown(page, "where").startswith("step 4 of 8, 3 mistakes, pass 1")
+    assert text_of(page, "where").startswith("step 4 of 8, 3 mistakes, pass 1")
 
 
 def test_four_boundaries_on_one_picture(page, lab_url):
@@ -154,7 +154,7 @@ def test_the_run_can_be_saved_as_a_page_that_opens_from_disk(page, browser, lab_
     file.write_bytes(kept)
     with watched(browser, file.as_uri()) as alone:
         alone.goto(f"{file.as_uri()}#step=4")
-        assert shown(alone, "w-after") == "(1, −3)"
+        assert text_of(alone, "w-after") == "(1, −3)"
 
 
 def test_a_traced_page_opens_from_disk(browser, tmp_path):
@@ -165,8 +165,10 @@ def test_a_traced_page_opens_from_disk(browser, tmp_path):
             page.goto(file.as_uri())
             assert page.inner_text("h1") == "iris"
             page.keyboard.press("ArrowDown")
-            assert shown(page, "verdict") == "mistake 1"
-            assert "4 features, projected onto the two principal directions of the last weights" in shown(page, "plane-note")
+            assert text_of(page, "verdict") == "mistake 1"
+            assert "4 features, projected onto the two principal directions of the last weights" in text_of(
+                page, "plane-note"
+            )
             page.keyboard.press("End")
-            assert shown(page, "where").startswith("step 300 of 300, 7 mistakes, pass 2")
+            assert text_of(page, "where").startswith("step 300 of 300, 7 mistakes, pass 2")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

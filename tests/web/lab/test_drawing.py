@@ -4,7 +4,7 @@ import statistics
 
 import pytest
 
-from support.browser import axe, shown, visit, watched
+from support.browser import axe, text_of, visit, watched
 
 
 def settled(page, text):
@@ -27,7 +27,7 @@ def draw_four(page, url):
     page.select_option("#data", "points")
     page.wait_for_selector("#undo")
     click(page, 0.3, 0.3)
-    assert "another class" in shown(page, "message")
+    assert "another class" in text_of(page, "message")
     click(page, 0.35, 0.6)
     page.get_by_text("add −1").click()
     click(page, 0.7, 0.35)
@@ -38,7 +38,7 @@ def draw_four(page, url):
 
 def test_points_are_added_moved_relabelled_deleted_and_it_is_all_undone(page, lab_url):
     draw_four(page, lab_url)
-    assert shown(page, "certificate") == "separable"
+    assert text_of(page, "certificate") == "separable"
     drawn = points(page)
     assert [label for *_, label in drawn] == ["1", "1", "-1", "-1"]
 
@@ -79,12 +79,12 @@ def test_a_third_class(page, lab_url):
     page.click("#add-class")
     click(page, 0.5, 0.85)
     settled(page, "5 examples, 2 features, 3 classes")
-    assert "lead of" in shown(page, "score")
+    assert "lead of" in text_of(page, "score")
 
 
 def test_a_lecture_example_can_be_changed(page, lab_url):
     visit(page, lab_url, "data=lecture:L4.xor&step=end")
-    assert shown(page, "certificate") == "inseparable"
+    assert text_of(page, "certificate") == "inseparable"
     page.click("#edit")
     page.wait_for_selector("#undo")
     page.get_by_text("delete", exact=True).click()
@@ -98,7 +98,7 @@ def test_a_lecture_example_can_be_changed(page, lab_url):
     scale = (2 + 2 * 0.28) / inner_height
     page.mouse.click(x + 44 + inner_width / 2 + 1 / scale, y + 14 + inner_height / 2 - 1 / scale)
     settled(page, "3 examples")
-    assert shown(page, "certificate") == "touching"
+    assert text_of(page, "certificate") == "touching"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_link_brings_the_same_picture_and_numbers_back(browser, lab_url, state
             page.wait_for_selector("#where b")
             page.wait_for_timeout(200)
             link = page.url
-            texts = [shown(page, name) for name in ("summary", "where", "step-panel", "proof-panel", "certificate-panel")]
+            texts = [text_of(page, name) for name in ("summary", "where", "step-panel", "proof-panel", "certificate-panel")]
             seen.append((*texts, page.locator("#picture").screenshot()))
             assert page.inner_text("#message") == ""
     assert seen[0] == seen[1]
@@ -141,11 +141,11 @@ def use_a_bad_and_a_good_csv(page):
     page.fill("#csv-text", "width,height,kind\n1,2,a\n3,oops,b\n")
     page.click("#use-csv")
     page.wait_for_function("() => document.querySelector('#message').innerText")
-    assert shown(page, "message") == "pasted.csv, line 3, column 2 (height): 'oops' is not a finite number"
+    assert text_of(page, "message") == "pasted.csv, line 3, column 2 (height): 'oops' is not a finite number"
     page.fill("#csv-text", "width,height,kind\n1,2,a\n3,1,b\n")
     page.click("#use-csv")
     settled(page, "pasted.csv: 2 examples")
-    assert shown(page, "message") == ""
+    assert text_of(page, "message") == ""
 
 
 def test_hostile_cells_are_text_and_nothing_else(page, lab_url, tmp_path):
@@ -157,9 +157,9 @@ def test_hostile_cells_are_text_and_nothing_else(page, lab_url, tmp_path):
     file.write_text(cells.replace(evil, '"' + evil.replace('"', '""') + '"'))
     page.set_input_files("#csv-file", file)
     settled(page, "3 examples")
-    assert evil in shown(page, "key")
+    assert evil in text_of(page, "key")
     page.keyboard.press("ArrowRight")
-    assert "<script>window.broken=1</script>" in shown(page, "step-panel")
+    assert "<script>window.broken=1</script>" in text_of(page, "step-panel")
     assert page.evaluate("window.broken") is None
     assert page.locator("main img").count() == 0
     with page.expect_download() as waiting:
@@ -178,7 +178,7 @@ def test_an_upload_that_is_too_large_is_refused(page, lab_url, tmp_path):
     file.write_text("1,2,a\n" * 200_000)
     page.set_input_files("#csv-file", file)
     page.wait_for_function("() => document.querySelector('#message').innerText")
-    assert shown(page, "message") == "large.csv has 1.2 MB: the lab accepts at most 1 MB"
+    assert text_of(page, "message") == "large.csv has 1.2 MB: the lab accepts at most 1 MB"
 
 
 def test_ten_thousand_points_stay_smooth(page, lab_url):

@@ -22,7 +22,7 @@ import pytest
 from separatrix import AveragedPerceptron, load
 from separatrix.web import Client, ServerError
 from support.scale import counts
-from support.server_process import Served, examples, matrix, run, served
+from support.server_process import ServerProcess, examples, matrix, run, served
 
 pytestmark = pytest.mark.crash
 
@@ -89,7 +89,7 @@ def judge(folder, sent, acknowledged):
 @pytest.mark.parametrize("wanted", counts(quick=3, slow=10, soak=100))
 def test_killed_at_random_moments(tmp_path, wanted):
     chance = random.Random(os.environ.get("SEPARATRIX_SEED", "0"))
-    server = Served(tmp_path / "state", "--snapshot-every", "0.3").start()
+    server = ServerProcess(tmp_path / "state", "--snapshot-every", "0.3").start()
     port = server.url.rpartition(":")[2]
     each = 250 * wanted  # more than idle clients could send before the last kill
     streams = [marked(examples(each, seed=k), k) for k in range(4)]
@@ -201,7 +201,7 @@ def test_a_damaged_end_is_refused_or_made_good_never_passed_over(tmp_path, which
     elif which == "log cut":
         log.write_bytes(log.read_bytes()[:-5000])
     elif which == "store":
-        tidy = Served(copy).start()
+        tidy = ServerProcess(copy).start()
         assert tidy.stop() == 0
         for snapshot in copy.glob("snapshot-*"):
             snapshot.unlink()

@@ -15,7 +15,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
-from support.server_process import Served, examples, matrix, run, served
+from support.server_process import ServerProcess, examples, matrix, run, served
 
 
 @pytest.fixture(scope="module")
@@ -293,7 +293,7 @@ def test_other_hosts_need_tokens_and_a_folder_has_one_server(tmp_path):
     assert status == 2 and "16" in told
     with served(tmp_path / "state") as server:
         with pytest.raises(ChildProcessError, match="is being served by another process"):
-            Served(tmp_path / "state").start()
+            ServerProcess(tmp_path / "state").start()
         port = server.url.rpartition(":")[2]
         status, told = run("serve", tmp_path / "other", "--port", port)
         assert status == 2 and "try another --port" in told

@@ -3,7 +3,7 @@
 import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, save
-from support.browser import axe, shown, watched
+from support.browser import axe, text_of, watched
 from support.server_process import served
 
 HOSTILE = "<img src=x onerror=alert(1)> free money"
@@ -24,11 +24,11 @@ def test_texts_are_learned_tried_and_their_mistakes_shown(browser, tmp_path):
             client.learn(text, label)
         assert client.learn(HOSTILE, "ham")["mistakes"] == 1
         page.locator("#examples:text-is('25')").wait_for()
-        assert shown(page, "state") == "live" and shown(page, "errors") == str(client.stats()["errors"])
+        assert text_of(page, "state") == "live" and text_of(page, "errors") == str(client.stats()["errors"])
         page.fill("#example", "money at noon")
         page.click("#try button")
         page.locator("#answer .label").wait_for()
-        assert shown(page, "answer").startswith(client.predict("money at noon")["prediction"])
+        assert text_of(page, "answer").startswith(client.predict("money at noon")["prediction"])
         told = client.explain("money at noon")
         head, *rows = cells(page, "#answer table")
         assert head == ["feature", "value", "weight", "value × weight"]
