@@ -276,7 +276,7 @@ def test_passes_are_those_of_the_learner_itself():
     assert shown.held_out.tolist() == fitted.validation_scores_
     assert shown.chosen == fitted.ledger_.cut.pass_number < fitted.n_iter_ == len(shown.training)
     assert shown.chosen_.get_offsets().tolist() == [[shown.chosen, shown.held_out.max()]]
-    kept = np.setdiff1d(np.arange(len(y)), fitted._run.left_out)
+    kept = np.setdiff1d(np.arange(len(y)), fitted.run_.left_out)
     assert shown.training[shown.chosen - 1] == fitted.score(X[kept], y[kept])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from separatrix.analysis.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
 from separatrix.cluster.engine_choice import engine_of
-from separatrix.cluster.engines import Engine
+from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
 from separatrix.cluster.shards import CollectionSource, ShardReader, ShardSummary, fingerprint
 from separatrix.cluster.work import DetectFormat, FindSmallestLead, LearnColumns, SummarizeShard
@@ -22,21 +22,23 @@ from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
+from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import Labels
 from separatrix.files.out_of_core import TrainingState
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
+from separatrix.proofs.certificate import Certificate
 
 
 def fit(
-    estimator: Any,
+    estimator: OnlineLearner,
     shards: Any,
     y: Any = None,
     *,
     engine: Any = None,
     label: str | int | None = None,
-    features: Any = None,
+    features: TableFeaturizer | None = None,
     held_out: Any = None,
     holdout: float = 0.0,
     mix: str = "features",
@@ -86,7 +88,7 @@ def fit(
             used_engine.close()
 
 
-def fit_here(estimator: Any, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:
+def fit_here(estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any) -> None:
     """Fit an estimator on a Dask collection, on the cluster of the current client: `estimator.fit(X, y)`."""
     if sample_weight is not None:
         raise ValueError("fit on a Dask collection works without sample_weight only: use class_weight, or leave rows out")
@@ -118,20 +120,20 @@ class _Fit:
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: OnlineLearner,
         engine: Engine,
-        label: Any,
-        features: Any,
+        label: str | int | None,
+        features: TableFeaturizer | None,
         mix: str,
-        checkpoint: Any,
-        reading: Any,
-        working: Any,
+        checkpoint: str | os.PathLike[str] | None,
+        reading: dict[str, Any] | None,
+        working: Callable[[str, int, int], None] | None,
     ) -> None:
         self.estimator, self.engine, self.mix = estimator, engine, mix
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.reader = ShardReader(label=label, options=dict(reading or {}))
         self.features_of_caller = features
-        self.features: Any = None
+        self.features: TableFeaturizer | None = None
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
 
     def run(self, shards: Any, y: Any, held_out: Any, holdout: float) -> Model:
@@ -139,19 +141,22 @@ class _Fit:
         if not train:
             raise DataError("there are no shards to learn from")
         checkpoint = _load(self.checkpoint)
-        held = []
+        held_out_numbers = []
         if held_out is not None:
-            held = self.engine.add_shards(*held_out if isinstance(held_out, tuple) else (held_out,))
-        if not held and (fraction := holdout or self.estimator.early_stopping * self.estimator.validation_fraction):
-            train, held = _divided(train, fraction, self.estimator.seed())
-        if self.estimator.calibrate is not None and not held:
+            held_out_numbers = self.engine.add_shards(*held_out if isinstance(held_out, tuple) else (held_out,))
+        fraction = holdout or self.estimator.early_stopping * self.estimator.validation_fraction
+        if not held_out_numbers and fraction:
+            train, held_out_numbers = _divided(train, fraction, self.estimator.seed())
+        if self.estimator.calibrate is not None and not held_out_numbers:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
             if y is None:
-                self._detect_format(train, None if checkpoint is None else checkpoint.features)
+                fitted = None if checkpoint is None else checkpoint.features
+                assert fitted is None or isinstance(fitted, TableFeaturizer)
+                self._detect_format(train, fitted)
             else:
                 self.reader.format = CollectionSource.format
-            numbers = [*train, *held]
+            numbers = [*train, *held_out_numbers]
             pairs = self._reduce("reading", SummarizeShard(self.reader), numbers).items
             summary_of: dict[int, ShardSummary] = dict(pairs)
             summaries = {number: summary_of[number] for number in numbers}
@@ -160,17 +165,17 @@ class _Fit:
             if self.reader.features is not None:
                 d = self.reader.features.n_features_out_
                 summaries = {number: summary._replace(d=d) for number, summary in summaries.items()}
-            data = (self.engine, self.reader, self.estimator, classes, summaries, train, held, self.mix)
+            data = (self.engine, self.reader, self.estimator, classes, summaries, train, held_out_numbers, self.mix)
             return self._train(Mixture(*data, after_pass=self._save), checkpoint)
         finally:
             self.engine.forget(self.reader.training_id)
 
-    def _reduce(self, doing: str, work: Any, numbers: list[int]) -> Any:
+    def _reduce(self, doing: str, work: Work, numbers: list[int]) -> Any:
         return self.engine.reduce(work, numbers, lambda done: self.working(doing, done, len(numbers)))
 
-    def _detect_format(self, train: list[int], fitted: Any) -> None:
+    def _detect_format(self, train: list[int], fitted: TableFeaturizer | None) -> None:
         """Detect how to read the shards, and learn the columns of tables unless fitted features are given."""
-        features = self.features_of_caller or TableFeatures()
+        features: TableFeaturizer = self.features_of_caller or TableFeatures()
         self.reader.features = (fitted or features).plain()
         work = DetectFormat(self.reader, learn=fitted is None)
         reader = self.engine.reduce(work, train[:1]).reader or self.engine.reduce(work, train).reader
@@ -179,12 +184,12 @@ class _Fit:
         self.reader = reader
         if self.reader.features is None:
             return
-        self.features = fitted
         if fitted is None:
             learned = self._reduce("learning the columns", LearnColumns(self.reader), train)
             features.roles = self.reader.features.roles
-            self.features = features.adopt(learned.schema)
-        self.reader.features = self.features.without_names()
+            fitted = features.adopt(learned.schema)
+        self.features = fitted
+        self.reader.features = fitted.without_names()
 
     def _train(self, mixture: Mixture, checkpoint: Model | None) -> Model:
         estimator = self.estimator
@@ -192,7 +197,7 @@ class _Fit:
         self.data = fingerprint([summary.digest for summary in mixture.summaries.values()])
         self.sizes = [summary.n for summary in mixture.summaries.values()]
         with passes_bar(estimator.verbose, estimator.max_iter, type(estimator).__name__) as progress:
-            mixture.told = Listeners(progress, self.working)
+            mixture.listeners = Listeners(progress, self.working)
             if checkpoint is None:
                 start = estimator.start_weights(mixture.classes, mixture.d) if estimator.warm_start else None
                 mixture.begin(start)
@@ -323,7 +328,7 @@ def _margin(mixture: Mixture) -> float | None:
     return float(smallest / np.linalg.norm(mixture.w))
 
 
-def bounds(model: Model, certificate: Any = None) -> Bounds:
+def bounds(model: Model, certificate: Certificate | None = None) -> Bounds:
     """Return Σ over passes and shards of μ·mistakes with its upper bound for data of margin γ.
 
     γ is taken from a certificate, or else from the model's own weights, whose margin was measured after a clean pass.
@@ -331,7 +336,7 @@ def bounds(model: Model, certificate: Any = None) -> Bounds:
     estimator = model.estimator
     mistakes = estimator.shard_mistakes_
     gamma = model.facts.get("margin")
-    if certificate is not None and certificate.verdict == "separable":
+    if certificate is not None and certificate.verdict == "separable" and certificate.margin is not None:
         gamma = float(certificate.margin[0])
     summary = estimator.n_mistakes_, len(mistakes), estimator.radius_, gamma
     theorem = RULES[estimator.rule].theorem

@@ -44,6 +44,7 @@ from separatrix.engine.weights import Weights, averaged
 from separatrix.learners.calibration import find_slope
 from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.learners.linear_base import NotConvergedWarning
+from separatrix.learners.online import OnlineLearner
 
 MIXES = ("features", "uniform", "mistakes")
 PLAIN_LEARNERS = {learner.saved_as: learner for learner in (LastLearner, AveragedLearner, PassiveAggressiveLearner)}
@@ -64,13 +65,13 @@ class Mixture:
 
     engine: Engine
     reader: ShardReader
-    learner: Any
+    learner: OnlineLearner
     classes: Array
     summaries: dict[int, ShardSummary]
     train: list[int]
     held_out: list[int]
     mix: str = "features"
-    told: Listeners = field(default_factory=Listeners)
+    listeners: Listeners = field(default_factory=Listeners)
     after_pass: Callable[[Mixture], None] = lambda mixture: None
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class Mixture:
 
     # State.
 
-    def begin(self, start: Any = None) -> None:
+    def begin(self, start: Weights | None = None) -> None:
         """Start from zero weights, or from those of `start`."""
         seed, C = self.learner.seed(), self.learner.C
         if C == "auto":
@@ -136,7 +137,7 @@ class Mixture:
             return self.w
         return weights_to_rows(averaged(rows_to_weights(self.w), rows_to_weights(self.u), self.elapsed))
 
-    def _common(self) -> tuple[ShardReader, Any, Array, int, Floats]:
+    def _common(self) -> tuple[ShardReader, OnlineLearner, Array, int, Floats]:
         """Return the fields that all work on examples has."""
         parameters = self.learner.get_params(deep=False)
         learner = PLAIN_LEARNERS[self.learner.saved_as](**parameters)
@@ -166,7 +167,7 @@ class Mixture:
         return sum(self.mistakes[-1]), loss
 
     def _report(self, history: History) -> None:
-        self.told.after_pass(*history.news())
+        self.listeners.after_pass(*history.news())
         self.after_pass(self)
 
     def held_out_accuracy(self) -> float | None:
@@ -236,7 +237,7 @@ class Mixture:
         )
         doing = f"pass {number + 1}"
         n = len(self.filled)
-        result: PassResult = self.engine.reduce(work, self.filled, lambda done: self.told.working(doing, done, n))
+        result: PassResult = self.engine.reduce(work, self.filled, lambda done: self.listeners.working(doing, done, n))
         return result
 
     def _mix(self, result: PassResult) -> float:
@@ -265,7 +266,7 @@ class Mixture:
             self._add(changes, rows, float(divisor))
         return mean_loss
 
-    def _add(self, changes: FeatureRows, rows: Any, divisor: float | Floats) -> None:
+    def _add(self, changes: FeatureRows, rows: Array | slice, divisor: float | Floats) -> None:
         w, moved = self.w[rows], changes.values[0] / divisor
         if self.v is not None:
             precision = 1.0 / self.v[rows] + changes.values[-1] / divisor
@@ -289,7 +290,7 @@ class Mixture:
         learner.__dict__.pop("feature_names_in_", None)
         names = self.summaries[self.filled[0]].names
         if names is not None:
-            learner.feature_names_in_ = np.array(names, dtype=object)
+            learner.__dict__["feature_names_in_"] = np.array(names, dtype=object)
         learner.publish(
             *(run, [sum(row) for row in self.mistakes], self.history),
             progressive_errors_=self.errors,
@@ -308,7 +309,7 @@ class Mixture:
         return find_slope(scores, codes, NO_WEIGHT)
 
 
-def class_factors(learner: Any, classes: Array, summaries: list[ShardSummary]) -> Floats:
+def class_factors(learner: OnlineLearner, classes: Array, summaries: list[ShardSummary]) -> Floats:
     """Return the weight of each class, or an empty array if all are 1; balanced weights use the counts of all shards."""
     if learner.class_weight is None:
         return NO_WEIGHT

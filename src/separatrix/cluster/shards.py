@@ -30,6 +30,7 @@ from separatrix.engine.labels import labels_of
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen
 from separatrix.features.columns.arrow_columns import frame_of
+from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import Labels
 from separatrix.files.ingest import gather
 from separatrix.kernels.learning import shards as kernels
@@ -143,7 +144,7 @@ class ShardReader:
     options: dict[str, Any] = field(default_factory=dict)
     format: str = ""
     file_reader: Any = None
-    features: Any = None
+    features: TableFeaturizer | None = None
 
     def source(self, shard: Shard) -> Source | CollectionSource:
         """Return the shard as a source; every file is read in the same way as the first."""

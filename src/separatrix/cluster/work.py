@@ -29,6 +29,7 @@ from separatrix.files.ingest import roles_for
 from separatrix.kernels.codes import NOBODY
 from separatrix.kernels.learning.shards import changes
 from separatrix.learners.auto_c import Choice
+from separatrix.learners.online import OnlineLearner
 
 ROWS_AT_ONCE = 4096
 
@@ -103,13 +104,15 @@ class DetectFormat:
             if not self.learn:
                 return FirstReader(reader)
             names = [name for name in source.schema.names if name != source.label]  # type: ignore[union-attr]
-            reader.features.roles = roles_for(source.name, source.schema.names, names, reader.features.roles or {})  # type: ignore[union-attr]
+            features = reader.features
+            assert features is not None
+            features.roles = roles_for(source.name, source.schema.names, names, features.roles or {})  # type: ignore[union-attr]
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            schema = schema_of_first_rows(reader.features, tables)
+            schema = schema_of_first_rows(features, tables)
         except NoExampleError:
             return FirstReader(None)
         assert schema is not None
-        reader.features.adopt(schema)
+        features.adopt(schema)
         return FirstReader(reader)
 
 
@@ -121,10 +124,11 @@ class LearnColumns:
 
     def __call__(self, shard: Shard) -> LearnedSchema:
         """Return what was learned from the shard."""
-        source = self.reader.source(shard)
+        source, features = self.reader.source(shard), self.reader.features
+        assert features is not None
         try:
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            return learn_schema(self.reader.features.schema_so_far, shard.number, tables)
+            return learn_schema(features.schema_so_far, shard.number, tables)
         except NoExampleError:
             return LearnedSchema(None)
 
@@ -148,7 +152,7 @@ class ExampleWork:
     """The base of all work on examples: how to read them, the learner, the classes and the weight of each class."""
 
     reader: ShardReader
-    learner: Any
+    learner: OnlineLearner
     classes: Array
     d: int
     factors: Floats = field(default_factory=lambda: NO_WEIGHT)

@@ -86,9 +86,8 @@ class PassesDisplay:
             X_val, y_val, weight[which] = _safe_indexing(X, which), labels[which], 0.0
             trained = np.setdiff1d(trained, which)
         fitted = clone(learner).fit(X, labels, weight, X_val, y_val)
-        same_passes = {"early_stopping": False, "max_iter": fitted.n_iter_} | (
-            {"tol": None} if hasattr(learner, "tol") else {}
-        )
+        same_passes = {"early_stopping": False, "max_iter": fitted.n_iter_, "tol": None}
+        same_passes = {name: value for name, value in same_passes.items() if name in learner.get_params()}
         # Trained once more with the training examples as the held-out ones: its scores are training accuracies.
         scored = learner.set_params(**same_passes).fit(X, labels, weight, _safe_indexing(X, trained), labels[trained])
         cut = fitted.ledger_.cut
