@@ -8,7 +8,7 @@ is learned from mistakes or by widening the margin. Each model is an entry of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -63,7 +63,24 @@ class Setting(NamedTuple):
     n_numbers: int
 
 
-def _weights(model: Any) -> int:
+class Classifier(Protocol):
+    """What cross-validation needs of a model."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn from examples."""
+        ...
+
+    def predict(self, X: Any) -> Array:
+        """Return the labels of examples."""
+        ...
+
+
+class _HasWeights(Protocol):
+    coef_: Floats
+    intercept_: Floats
+
+
+def _weights(model: _HasWeights) -> int:
     return int(np.size(model.coef_) + np.size(model.intercept_))
 
 
@@ -78,7 +95,7 @@ def _gaussian_size(model: LDA | QDA) -> int:
     return int(K * d + covariances * d * (d + 1) // 2 + K - 1)
 
 
-def _tree_size(model: Any) -> int:
+def _tree_size(model: DecisionTreeClassifier) -> int:
     leaves = model.get_n_leaves()
     return int(2 * (model.tree_.node_count - leaves) + leaves)
 
@@ -98,7 +115,7 @@ class View(NamedTuple):
     model: str
     view: str
     learns: str
-    make: Callable[[Setting], Any]
+    make: Callable[[Setting], Classifier]
     size: Callable[[Any], int] = _weights
     form: Form = SCALED
     dense: bool = False

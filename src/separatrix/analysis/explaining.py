@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +24,29 @@ from separatrix.engine.rows import Array, Floats, Ints, Rows
 _BLOCK_BYTES = 1 << 25
 
 
-def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int = 5) -> Explanation:
+class LinearClassifier(Protocol):
+    """A fitted classifier whose scores are linear in the features: one for two classes, one for each class for more."""
+
+    n_features_in_: int
+    classes_: Array
+    coef_: Floats
+    intercept_: Floats
+
+    def read_rows(self, X: Any, reset: bool = False) -> Rows:
+        """Return X as rows, its width and names checked against those of the fit."""
+        ...
+
+
+class FeaturizedClassifier(Protocol):
+    """A classifier with the featurizer before it, such as a `Model`; `features` is None if it reads rows as they are."""
+
+    estimator: Any
+    features: Any
+
+
+def explain(
+    model: LinearClassifier | FeaturizedClassifier, x: Any, *, features: Any = None, X: Any = None, n: int = 5
+) -> Explanation:
     """Explain the score that a linear classifier gives to one example.
 
     Parameters
@@ -62,7 +84,7 @@ def explain(model: Any, x: Any, *, features: Any = None, X: Any = None, n: int =
       +4  example 2 at step 3 (SPAM raised, HAM lowered)
     all of them together: 3
     """
-    estimator = getattr(model, "estimator", model)
+    estimator: Any = getattr(model, "estimator", model)
     features = getattr(model, "features", None) if features is None else features
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
@@ -135,7 +157,7 @@ def _listed(x: dict[str, Any]) -> dict[str, Any]:
     return {name: value if np.ndim(value) else [value] for name, value in x.items()}
 
 
-def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
+def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, Any]:
     """Return the example as one row, and a function that names its columns."""
     names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
@@ -162,7 +184,7 @@ def _one_row(estimator: Any, x: Any, features: Any) -> tuple[Rows, Any]:
     return named, lambda j: f"x{j}" if names is None else str(names[j])
 
 
-def _checked(rows: Rows, estimator: Any) -> Rows:
+def _checked(rows: Rows, estimator: LinearClassifier) -> Rows:
     if rows.n != 1:
         raise ValueError(f"x must be one example, but it has {rows.n} rows")
     if rows.d != estimator.n_features_in_:
@@ -171,7 +193,7 @@ def _checked(rows: Rows, estimator: Any) -> Rows:
     return rows
 
 
-def _first_two(estimator: Any, scores: Floats) -> tuple[int, int]:
+def _first_two(estimator: LinearClassifier, scores: Floats) -> tuple[int, int]:
     """Return the predicted class and the runner-up: the other class, or the highest of the others."""
     if len(scores) == 1:
         plus = scores[0] >= 0 if getattr(estimator, "tie", "") == "+1" else scores[0] > 0
