@@ -155,7 +155,7 @@ def test_what_was_learned_does_not_change_with_the_callers_arrays():
 def test_learning_ends_with_the_first_transform():
     features = TableFeatures().partial_fit({"a": [1.0, 2.0]})
     features.transform({"a": [1.0]})
-    with pytest.raises(ValueError, match="settled once they are used"):
+    with pytest.raises(ValueError, match="fixed once transform"):
         features.partial_fit({"a": [3.0]})
     with pytest.raises(NotFittedError):
         TableFeatures().transform({"a": [1.0]})

@@ -1,1 +1,7 @@
-"""Readers: any file, pipe or built-in name as batches of bounded size; `reading.open_source` opens them all."""
+"""Reading data: files, pipes and built-in names as streams of batches of bounded size.
+
+In comes a path, a pattern, "-", a file object or a name such as `iris`; `sniffing` decides on the format, and
+`reading.open_source` returns a `Source`. Out go batches of rows (X, y) or of columns (an Arrow table), each of which knows
+its file and lines, so that every error names the place; `in_memory.read_source` joins them where all examples are needed at
+once. `formats/` has one module a file format, and the table of them.
+"""

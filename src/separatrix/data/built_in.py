@@ -59,7 +59,7 @@ class BuiltInReader:
     def _take_example(self) -> None:
         example = EXAMPLES.get(self.name.removeprefix("lecture:"))
         if example is None:
-            raise DataError(f"{self.name}: no such example; there are {', '.join(f'lecture:{known}' for known in EXAMPLES)}")
+            raise DataError(f"{self.name}: no such example; there are {', '.join(f'lecture:{each}' for each in EXAMPLES)}")
         self.X, self.y, self.feature_names = example.X, example.y, example.feature_names or None
         self.bias, self.tie = example.bias, example.tie
 

@@ -40,10 +40,10 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     return NUMBER if fitting == len(values) or (fitting > mostly * len(values) and len(values) >= 50) else TEXT
 
 
-def wider(one: str | None, other: str) -> str:
+def wider(kind: str | None, other: str) -> str:
     """Return the kind that holds both."""
     order = (WHOLE, NUMBER, TEXT)
-    return other if one is None else order[max(order.index(one), order.index(other))]
+    return other if kind is None else order[max(order.index(kind), order.index(other))]
 
 
 def _count(values: Any, pattern: str) -> int:
@@ -67,12 +67,14 @@ def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
     fits = pc.match_substring_regex(column, _WHOLE if kind == WHOLE else _NUMBER)
     plain = pc.replace_substring_regex(pc.if_else(fits, column, None), r"^\+", "")
     try:
-        made = pc.cast(plain, TYPES[kind])
+        converted = pc.cast(plain, TYPES[kind])
     except pa.ArrowInvalid:  # of 19 digits, some are too large
-        held = (None if text is None or not -(1 << 63) <= int(text) < 1 << 63 else int(text) for text in plain.to_pylist())
-        made = pa.array(held, TYPES[kind])
-    lost = pc.and_(pc.is_null(made), pc.is_valid(column))
-    return made, np.flatnonzero(lost.to_numpy(zero_copy_only=False))
+        fitting = (
+            None if text is None or not -(1 << 63) <= int(text) < 1 << 63 else int(text) for text in plain.to_pylist()
+        )
+        converted = pa.array(fitting, TYPES[kind])
+    lost = pc.and_(pc.is_null(converted), pc.is_valid(column))
+    return converted, np.flatnonzero(lost.to_numpy(zero_copy_only=False))
 
 
 def decoded(column: Any) -> tuple[Any, list[int]]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from separatrix.data.batches import Options
 from separatrix.data.errors import DataError
 from separatrix.data.streams import HEAD, MARK
-from separatrix.kernels.parsing import records
+from separatrix.kernels.parsing import records as kernels
 
 BLANKS = " "
 """The delimiter of a table whose fields are set apart by runs of blanks."""
@@ -66,7 +66,7 @@ def split(text: NDArray[np.uint8], end: int, delimiter: str, quote: str | None, 
     view = text.view()
     view.flags.writeable = False
     marks = (np.uint8(ord("\t" if delimiter == BLANKS else delimiter)), np.uint8(ord(quote) if quote else 0))
-    n, whole, n_lines = records.split(view, 0, end, *marks, starts, lines, fields)
+    n, whole, n_lines = kernels.split(view, 0, end, *marks, starts, lines, fields)
     return Records(starts[:n], lines[:n], fields[:n], int(whole), int(n_lines))
 
 
@@ -78,9 +78,9 @@ def squeezed(text: bytes | NDArray[np.uint8]) -> bytes:
     >>> squeezed(b'  18.0   8\t"ford torino" \n')
     b'18.0\t8\t"ford torino"\n'
     """
-    given = np.frombuffer(bytes(text), np.uint8)
-    out = np.empty(len(given), np.uint8)
-    size = records.squeeze(given, len(given), np.uint8(ord('"')), out)
+    source = np.frombuffer(bytes(text), np.uint8)
+    out = np.empty(len(source), np.uint8)
+    size = kernels.squeeze(source, len(source), np.uint8(ord('"')), out)
     return out[: int(size)].tobytes()
 
 
@@ -99,14 +99,14 @@ def cells(record: str, delimiter: str, quote: str | None) -> list[str]:
     cell = re.compile(
         rf"{quote}((?:[^{quote}]|{quote}{quote})*){quote}([^{re.escape(delimiter)}]*)|([^{re.escape(delimiter)}]*)"
     )
-    found, at = [], 0
+    fields, at = [], 0
     while at <= len(record):
         match = cell.match(record, at)
         assert match is not None
         quoted = match[1] is not None
-        found.append(match[1].replace(quote * 2, quote) + match[2] if quoted else match[3])
+        fields.append(match[1].replace(quote * 2, quote) + match[2] if quoted else match[3])
         at = match.end() + 1
-    return found
+    return fields
 
 
 def sniff(head: bytes, name: str, options: Options) -> Dialect:
@@ -118,11 +118,11 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     if delimiter == BLANKS:
         text = squeezed(text)
     quote = _quote(text, delimiter, options, whole)
-    found = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000)
-    starts = [*found.starts.tolist(), found.end]
+    records = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000)
+    starts = [*records.starts.tolist(), records.end]
     rows = [
         (line, cells(text[begin:end].decode("utf-8", "replace"), delimiter, quote))
-        for begin, end, line, n in zip(starts, starts[1:], found.lines.tolist(), found.fields.tolist(), strict=False)
+        for begin, end, line, n in zip(starts, starts[1:], records.lines.tolist(), records.fields.tolist(), strict=False)
         if n
     ]
     if not rows and not whole:
@@ -132,7 +132,7 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
     while len(rows) > 1 and rows[0][1][0][:1] in ("#", "%", "|") and len(rows[0][1]) != usual:
         del rows[0]
-    return _titles(delimiter, quote, rows, found.n_lines, options)
+    return _titles(delimiter, quote, rows, records.n_lines, options)
 
 
 def _titles(delimiter: str, quote: str | None, rows: list[tuple[int, list[str]]], n_lines: int, options: Options) -> Dialect:
@@ -175,8 +175,8 @@ def _delimiter(text: bytes, options: Options, whole: bool) -> str:
     best = next((d for d, (share, _) in scores.items() if share >= 0.9), max(scores, key=lambda d: scores[d][0]))
     short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
     spread = squeezed(short)
-    found = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, _quote(spread, BLANKS, options, False))
-    share, many = _agreement(np.abs(found.fields))
+    records = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, _quote(spread, BLANKS, options, False))
+    share, many = _agreement(np.abs(records.fields))
     if share >= 0.9 and (many > scores[best][1] or scores[best][0] < 0.5):
         words = spread.decode("utf-8", "replace").split()
         if sum(NUMBER.fullmatch(word) is not None for word in words) * 2 >= len(words):
@@ -196,9 +196,9 @@ def _quote(text: bytes, delimiter: str, options: Options, whole: bool) -> str | 
         return options.quote or None
     if b'"' not in text:
         return '"'
-    found = split(np.frombuffer(text, np.uint8), len(text), delimiter, '"')
-    left = text[found.end :]
-    broken = bool((found.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
+    records = split(np.frombuffer(text, np.uint8), len(text), delimiter, '"')
+    left = text[records.end :]
+    broken = bool((records.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
     return None if broken else '"'
 
 

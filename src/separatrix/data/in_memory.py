@@ -68,10 +68,10 @@ def read_source(
     source = open_source(place, format=form, label=label, missing=MISSING if mixed else (), settle=True)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
-    found = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
+    examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
     if name == STDIN:
-        found = replace(found, name="standard input")
-    return found if positive is None else against_the_rest(found, positive)
+        examples = replace(examples, name="standard input")
+    return examples if positive is None else against_the_rest(examples, positive)
 
 
 def _from_rows(source: Source) -> Examples:
@@ -99,9 +99,9 @@ def _labels(y: Array) -> Array:
 def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
-    if strange := [name for name in drop if name not in source.schema.names]:
-        known = ", ".join(source.schema.names[:20])
-        raise DataError(f"{source.name}: there is no column {shown(strange[0])} to leave out; the columns are {known}")
+    if absent := [name for name in drop if name not in source.schema.names]:
+        titles = ", ".join(source.schema.names[:20])
+        raise DataError(f"{source.name}: there is no column {shown(absent[0])} to leave out; the columns are {titles}")
     if not features:
         raise DataError(f"{source.name}: there is no column beside the label")
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled
@@ -130,15 +130,15 @@ def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
     values: Array = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind in "fiub" and not column.null_count:
         return values
-    given = column.to_pylist()
-    bad = next((i for i, value in enumerate(given) if value is None or not _is_number(value)), None)
+    cells = column.to_pylist()
+    bad = next((i for i, value in enumerate(cells) if value is None or not _is_number(value)), None)
     if bad is None:
-        return np.array([float(value) for value in given])
+        return np.array([float(value) for value in cells])
     where = f"{batch.origin.place(bad)}, column {batch.table.schema.names.index(name) + 1}" + (
         f" ({name})" if titled else ""
     )
     raise NotANumberError(
-        f"{where}: " + ("a value is missing" if given[bad] is None else f"{shown(given[bad])} is not a finite number")
+        f"{where}: " + ("a value is missing" if cells[bad] is None else f"{shown(cells[bad])} is not a finite number")
     )
 
 
@@ -163,7 +163,7 @@ def against_the_rest(examples: Examples, positive: str) -> Examples:
     """Return the examples with two classes: one, and all the others."""
     chosen = np.array([str(value) == positive for value in examples.y.tolist()])
     if not chosen.any():
-        known = ", ".join(str(value) for value in np.unique(examples.y).tolist()[:10])
-        raise DataError(f"{examples.name}: no example has the class {positive!r}; the classes are {known}")
+        classes = ", ".join(str(value) for value in np.unique(examples.y).tolist()[:10])
+        raise DataError(f"{examples.name}: no example has the class {positive!r}; the classes are {classes}")
     name = f"{examples.name} ({positive} against the rest)"
     return replace(examples, name=name, y=np.where(chosen, positive, f"not {positive}"))

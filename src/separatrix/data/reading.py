@@ -82,12 +82,12 @@ class Source:
 
     def __iter__(self) -> Iterator[Any]:
         self._options.skips.clear()
-        rows, some = self._options.batch_rows, False
+        rows, has_rows = self._options.batch_rows, False
         for stream in self._streams():
             for batch in self.reader.batches(stream):
-                some = True
+                has_rows = True
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
-        if not some:
+        if not has_rows:
             skipped = f"; {self.skipped} lines were skipped, the first: {self.problems[0]}" if self.skipped else ""
             raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
 

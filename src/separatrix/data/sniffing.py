@@ -8,15 +8,15 @@ from separatrix.data.streams import MARK, Stream
 
 _REFUSED = {
     b"\x93NUMPY": "a .npy file holds one array; save X and y together with numpy.savez",
-    b"FEA1": "Feather version 1 is not read; write version 2",
-    b"\x00\x00\x08": "IDX files are not read; save images and labels as X and y with numpy.savez",
+    b"FEA1": "Feather version 1 is not supported; write version 2",
+    b"\x00\x00\x08": "IDX files are not supported; save images and labels as X and y with numpy.savez",
     b"\xff\xfe": "the text is UTF-16; convert it to UTF-8",
     b"\xfe\xff": "the text is UTF-16; convert it to UTF-8",
-    b"\x89HDF": "HDF5 is not read; write Parquet instead",
-    b"\x80\x04": "pickles are not read: loading one can run any program; save X and y with numpy.savez",
-    b"\x80\x05": "pickles are not read: loading one can run any program; save X and y with numpy.savez",
+    b"\x89HDF": "HDF5 is not supported; write Parquet instead",
+    b"\x80\x04": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
+    b"\x80\x05": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
     b"PK\x03\x04": "this is a zip archive and not a NumPy one; unpack it first",
-    b"SQLite": "databases are not read; write the table as CSV or Parquet",
+    b"SQLite": "databases are not supported; write the table as CSV or Parquet",
 }
 
 

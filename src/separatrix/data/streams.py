@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from separatrix.data.errors import DataError
 
 Bytes = NDArray[np.uint8]
-Given = TypeVar("Given")
-Made = TypeVar("Made")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 STDIN = "-"
 PADDING = 16
@@ -81,7 +81,7 @@ class Stream:
         if self.compression is None:
             return self._raw
         if self.compression not in ("gzip", "bz2", "zstd"):
-            raise DataError(f"{self.name}: {self.compression} is not read; compress with gzip, bzip2 or zstd instead")
+            raise DataError(f"{self.name}: {self.compression} is not supported; compress with gzip, bzip2 or zstd instead")
         import pyarrow as pa
 
         return pa.CompressedInputStream(pa.PythonFile(self._raw, mode="r"), self.compression)
@@ -109,13 +109,13 @@ class Stream:
             filled += got
         return filled
 
-    def _guarded(self, read: Callable[[], Made]) -> Made:
+    def _guarded(self, read: Callable[[], Result]) -> Result:
         try:
             return read()
         except OSError as problem:
             what = problem.strerror or " ".join(str(problem).split())
             if self.compression is not None:
-                what = f"the {self.compression} data are damaged or cut off ({what}); fetch the file again"
+                what = f"the {self.compression} data are corrupted or truncated ({what}); fetch the file again"
             raise DataError(f"{self.name}: {what}") from None
 
     def seekable(self) -> IO[bytes]:
@@ -187,10 +187,10 @@ def expand(spec: str | os.PathLike[str]) -> list[str]:
     path = os.fspath(spec)
     if path == STDIN or Path(path).exists() or not glob.has_magic(path):
         return [path]
-    found = sorted(file for file in glob.glob(path, recursive=True) if not Path(file).is_dir())
-    if not found:
+    files = sorted(file for file in glob.glob(path, recursive=True) if not Path(file).is_dir())
+    if not files:
         raise DataError(f"{path}: no file matches this pattern")
-    return found
+    return files
 
 
 def last_line_end(block: Block) -> int:
@@ -210,11 +210,11 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
     if stream.peek(len(MARK)) == MARK:
         stream.readinto(memoryview(bytearray(len(MARK))))
     while True:
-        kept = len(carried)
-        text = np.empty(kept + size + PADDING, np.uint8)
-        text[:kept] = carried
-        got = stream.readinto(memoryview(text.data)[kept : kept + size])
-        end = kept + got
+        n_carried = len(carried)
+        text = np.empty(n_carried + size + PADDING, np.uint8)
+        text[:n_carried] = carried
+        got = stream.readinto(memoryview(text.data)[n_carried : n_carried + size])
+        end = n_carried + got
         text[end:] = 0
         if got < size:
             if end and text[end - 1] != ord("\n"):
@@ -233,16 +233,16 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
             size = max(size, len(carried))
 
 
-def in_order(work: Callable[[Given], Made], given: Iterable[Given], threads: int) -> Iterator[Made]:
+def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
     """Yield work(each) in order, `threads` of them at a time."""
     if threads < 2:
-        yield from map(work, given)
+        yield from map(work, tasks)
         return
-    waiting: deque[Future[Made]] = deque()
+    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         try:
-            for each in given:
-                waiting.append(pool.submit(work, each))
+            for task in tasks:
+                waiting.append(pool.submit(work, task))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
             while waiting:

@@ -61,14 +61,14 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         rows = _read_rows(self, X)
         rows.survey(names=names_of(self))
-        kept = rows.source if rows.source.dtype in (np.float32, np.float64) else rows.source.astype(np.float64)
+        matrix = rows.source if rows.source.dtype in (np.float32, np.float64) else rows.source.astype(np.float64)
         before, behind = (
-            [self._column(name, kept)[:, None] for name in names] for names in (self._before(), self._behind())
+            [self._column(name, matrix)[:, None] for name in names] for names in (self._before(), self._behind())
         )
         if not rows.sparse:
-            return np.hstack([*before, kept, *behind])
-        form = sp.csr_array if isinstance(kept, sp.sparray) else sp.csr_matrix
-        return sp.hstack([*map(form, before), kept, *map(form, behind)], format="csr", dtype=kept.dtype)
+            return np.hstack([*before, matrix, *behind])
+        form = sp.csr_array if isinstance(matrix, sp.sparray) else sp.csr_matrix
+        return sp.hstack([*map(form, before), matrix, *map(form, behind)], format="csr", dtype=matrix.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features: those that came in, and those that were added."""

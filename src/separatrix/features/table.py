@@ -87,7 +87,7 @@ class TableFeaturizer(Parameterized):
         else:
             schema = self._schema
             if schema.settled:
-                raise ValueError("the features are settled once they are used: learn first, then transform; or fit anew")
+                raise ValueError("the features are fixed once transform has used them; call fit() to start again")
         schema.take(frame_of(X))
         return self.adopt(schema)
 
@@ -189,8 +189,8 @@ class TableFeaturizer(Parameterized):
         schema = self.schema
         names = [name for name, base in schema.bases.items() if schema.parts[name].width]
         at = np.searchsorted([schema.bases[name] for name in names], features, side="right") - 1
-        given = np.asarray(values, dtype=np.float64)
-        return {name: math.fsum(given[at == k].tolist()) for k, name in enumerate(names)}
+        summands = np.asarray(values, dtype=np.float64)
+        return {name: math.fsum(summands[at == k].tolist()) for k, name in enumerate(names)}
 
     def has_unnamed(self, feature: int) -> bool:
         """Tell whether values without a name were hashed to the feature."""
@@ -214,8 +214,8 @@ class TableFeaturizer(Parameterized):
                 names += part.all_names()
                 continue
             for k in range(part.width):
-                some = part.names_of(k) + ["…"] * part.has_unnamed(k)
-                names.append(" | ".join(some) or f"{part.name}: column {k}")
+                meanings = part.names_of(k) + ["…"] * part.has_unnamed(k)
+                names.append(" | ".join(meanings) or f"{part.name}: column {k}")
         return np.array(names, dtype=object)
 
     def get_state(self) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -228,8 +228,8 @@ class TableFeaturizer(Parameterized):
             column: dict[str, Any] = {"name": name, "kind": schema.kinds[name], "spelled": schema.spelled.get(name, False)}
             column |= {"role": role, "note": note}
             if name in schema.parts:
-                column["learned"], some = schema.parts[name].state()
-                arrays |= {f"{j}.{key}": array for key, array in some.items()}
+                column["learned"], of_column = schema.parts[name].state()
+                arrays |= {f"{j}.{key}": array for key, array in of_column.items()}
             columns.append(column)
         parameters = self.get_params(deep=False) | {"dtype": np.dtype(self.dtype).name}
         if self.text is not None:
@@ -264,7 +264,7 @@ class TableFeaturizer(Parameterized):
         schema.make_parts()
         for j, column in enumerate(state["columns"]):
             if column["name"] in schema.parts:
-                some = {key.removeprefix(f"{j}."): array for key, array in arrays.items() if key.startswith(f"{j}.")}
-                schema.parts[column["name"]].restore(column["learned"], some)
+                of_column = {key.removeprefix(f"{j}."): array for key, array in arrays.items() if key.startswith(f"{j}.")}
+                schema.parts[column["name"]].restore(column["learned"], of_column)
         schema.n_rows, schema.settled = int(state["n_rows"]), True
         return features.adopt(schema)

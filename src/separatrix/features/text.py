@@ -171,7 +171,9 @@ class TextFeaturizer(Parameterized):
             return None
         for name, value in self._parameters_then.items():
             if (now := getattr(self, name)) != value:
-                raise ValueError(f"{name} was {value!r} when learning began and is {now!r}: it cannot change on the way")
+                raise ValueError(
+                    f"{name} was {value!r} when learning began and is {now!r}: it cannot change; call fit() again"
+                )
         return self._index
 
     def adopt(self, index: ColumnIndex) -> Self:

@@ -54,7 +54,7 @@ class ArrowReader:
         if batch.schema.names != self.schema.names:
             theirs, ours = (", ".join(schema.names[:6]) for schema in (batch.schema, self.schema))
             raise DataError(f"{name}: the columns {theirs} are not those of {self.file}: {ours}")
-        made = []
+        fitted_columns = []
         for column, field in zip(batch.columns, self.schema, strict=True):
             try:
                 fitted = column if column.type == field.type else pc.cast(column, field.type)
@@ -68,8 +68,8 @@ class ArrowReader:
                     raise DataError(
                         f"{name}, row {first + infinite[0]}, column {field.name}: infinity is not a finite number"
                     )
-            made.append(fitted)
-        return pa.RecordBatch.from_arrays(made, schema=self.schema)
+            fitted_columns.append(fitted)
+        return pa.RecordBatch.from_arrays(fitted_columns, schema=self.schema)
 
     @contextmanager
     def _clear_errors(self, stream: Stream) -> Iterator[None]:

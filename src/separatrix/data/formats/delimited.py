@@ -65,8 +65,8 @@ class DelimitedReader:
         """Return, of a table of one column, what may be the reason for that."""
         if len(self.names) > 1:
             return ""
-        given = self.options.delimiter
-        wrong = "none of tab, semicolon, bar, comma and blanks" if given is None else f"not {given!r}"
+        delimiter = self.options.delimiter
+        wrong = "none of tab, semicolon, bar, comma and blanks" if delimiter is None else f"not {delimiter!r}"
         return f"; all is one column: the delimiter is {wrong}"
 
     @property
@@ -81,9 +81,9 @@ class DelimitedReader:
             self._widen(block)
 
     def _widen(self, block: Block) -> None:
-        text, found = self._records(block)
-        good = found.fields == len(self.names)
-        table, _ = self._texts(_kept(text, found, good))
+        text, records = self._records(block)
+        good = records.fields == len(self.names)
+        table, _ = self._texts(_text_of(text, records, good))
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
             self.kinds[name] = columns.wider(self.kinds.get(name), columns.kind_of(column, 1.0 if exact else columns.MOSTLY))
@@ -95,14 +95,14 @@ class DelimitedReader:
     def settled(self) -> None:
         """Fix the types: as asked for, as declared, or as found; numbers are whole only where that is certain."""
         for name in self.names:
-            found = self.options.types.get(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
-            if found not in TYPES:
-                raise DataError(f"types[{name!r}] is {found!r}, not one of {', '.join(TYPES)}")
-            if name == self.label and found != WHOLE and name not in self.options.types:
-                found = TEXT
-            elif found == WHOLE and not (self.options.settle or name == self.label or name in self.options.types):
-                found = columns.NUMBER
-            self.kinds[name] = found
+            kind = self.options.types.get(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
+            if kind not in TYPES:
+                raise DataError(f"types[{name!r}] is {kind!r}, not one of {', '.join(TYPES)}")
+            if name == self.label and kind != WHOLE and name not in self.options.types:
+                kind = TEXT
+            elif kind == WHOLE and not (self.options.settle or name == self.label or name in self.options.types):
+                kind = columns.NUMBER
+            self.kinds[name] = kind
 
     def _lead(self, stream: Stream) -> int:
         """Return how many lines come before the first row of a file, which must be written as the first one is."""
@@ -122,13 +122,13 @@ class DelimitedReader:
         """Yield the rows of a stream."""
         lead = self._lead(stream)
         skips, before = self.options.skips, lead + 1
-        given = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
-        for found in in_order(self._work, given, self.options.threads):
-            for line, what in found.faults:
+        pieces = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
+        for piece in in_order(self._work, pieces, self.options.threads):
+            for line, what in piece.faults:
                 skips.report(f"{stream.name}, line {before + line}{what}")
-            if found.table is not None and found.table.num_rows:
-                yield TableBatch(found.table, Origin.of(stream.name, found.lines.astype(np.int64) + before))
-            before += found.n_lines
+            if piece.table is not None and piece.table.num_rows:
+                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines.astype(np.int64) + before))
+            before += piece.n_lines
 
     def _cut(self, block: Block) -> int:
         quote, delimiter = self.dialect.quote, self.dialect.delimiter
@@ -144,47 +144,47 @@ class DelimitedReader:
         return text, dialect.split(text, end, self.dialect.delimiter, self.dialect.quote)
 
     def _work(self, block: Block) -> _Table:
-        text, found = self._records(block)
-        good = found.fields == len(self.names)
+        text, records = self._records(block)
+        good = records.fields == len(self.names)
         faults = []
-        for k in np.flatnonzero(~good & (found.fields != 0)):
-            what = f": {found.fields[k]} columns where line {self.dialect.line} has {len(self.names)}"
-            if found.fields[k] < 0:
+        for k in np.flatnonzero(~good & (records.fields != 0)):
+            what = f": {records.fields[k]} columns where line {self.dialect.line} has {len(self.names)}"
+            if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
-            faults.append((int(found.lines[k]), what))
-        if found.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
-            faults.append((found.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
-        lines = found.lines[good]
+            faults.append((int(records.lines[k]), what))
+        if records.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
+            faults.append((records.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
+        lines = records.lines[good]
         try:
-            made, wrong = self._typed(_kept(text, found, good), len(lines))
+            table, wrong = self._typed(_text_of(text, records, good), len(lines))
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             return _Table(
-                None, lines, found.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
+                None, lines, records.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
             )
         faults += [(int(lines[i]), what) for i, what in wrong.items()]
         if wrong:
-            kept = np.ones(len(lines), np.bool_)
-            kept[list(wrong)] = False
-            made, lines = made.filter(pa.array(kept)), lines[kept]
+            fits = np.ones(len(lines), np.bool_)
+            fits[list(wrong)] = False
+            table, lines = table.filter(pa.array(fits)), lines[fits]
         faults.sort(key=lambda fault: fault[0])
-        return _Table(made, lines, found.n_lines, faults)
+        return _Table(table, lines, records.n_lines, faults)
 
     def _typed(self, text: Any, n: int) -> tuple[Any, dict[int, str]]:
         """Return the columns of some records, and what is wrong with rows of them."""
         if n == 0:
             return None, {}
         try:
-            made = self._parsed(text, {name: TYPES[self.kinds[name]] for name in self.names})
+            table = self._parsed(text, {name: TYPES[self.kinds[name]] for name in self.names})
             if self.dialect.spaced:
                 texts = {
-                    name: columns.trimmed(made[name], self.options.missing)
+                    name: columns.trimmed(table[name], self.options.missing)
                     for name in self.names
                     if self.kinds[name] == TEXT
                 }
-                made = pa.RecordBatch.from_pydict({name: texts.get(name, made[name]) for name in self.names})
-            if all(self._is_finite(made[name]) for name in self.names):
-                return made, {}
+                table = pa.RecordBatch.from_pydict({name: texts.get(name, table[name]) for name in self.names})
+            if all(self._is_finite(table[name]) for name in self.names):
+                return table, {}
         except pa.ArrowInvalid:
             pass
         return self._careful(text)
@@ -244,18 +244,18 @@ class DelimitedReader:
         return table.combine_chunks().to_batches()[0]
 
 
-def _kept(text: NDArray[np.uint8], found: Records, good: NDArray[np.bool_]) -> Any:
+def _text_of(text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:
     """Return the bytes of the good records."""
     if good.all():
-        return text[: found.end]
-    bounds = np.append(found.starts, found.end)
+        return text[: records.end]
+    bounds = np.append(records.starts, records.end)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(np.int8)))
     return b"".join(text[bounds[a] : bounds[b]].tobytes() for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
-def _after(lead: int, given: Iterable[Block]) -> Iterator[Block]:
+def _after(lead: int, source: Iterable[Block]) -> Iterator[Block]:
     """Leave out the first lines."""
-    for text, end in given:
+    for text, end in source:
         begin = 0
         if lead:
             newline = text[:end] == ord("\n")

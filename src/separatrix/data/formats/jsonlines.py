@@ -48,10 +48,10 @@ class JsonReader:
 
     def _widen(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
-            kind, known = _kind(value), self.kinds.get(name)
-            if known is None or (known, kind) == (WHOLE, NUMBER):
+            kind, previous = _kind(value), self.kinds.get(name)
+            if previous is None or (previous, kind) == (WHOLE, NUMBER):
                 self.kinds[name] = kind or ""
-            elif not known and kind:
+            elif not previous and kind:
                 self.kinds[name] = kind
 
     def settled(self) -> None:
@@ -96,17 +96,17 @@ class JsonReader:
 
     def _careful(self, text: bytes, n_lines: int) -> tuple[Any, Any, int, list[tuple[int, str]]]:
         """Look at each line, so that what is wrong can be named."""
-        kept, numbers, faults = [], [], []
-        for line, each in enumerate(text.split(b"\n")):
-            values, what = _object(each)
+        good_lines, numbers, faults = [], [], []
+        for line, content in enumerate(text.split(b"\n")):
+            values, what = _object(content)
             what = what or next((said for name, value in values.items() if (said := self._misfit(name, value))), "")
             if what:
                 faults.append((line, what))
-            elif each.strip():
-                kept.append(each)
+            elif content.strip():
+                good_lines.append(content)
                 numbers.append(line)
         try:
-            table = self._parsed(np.frombuffer(b"\n".join([*kept, b""]), np.uint8)) if kept else None
+            table = self._parsed(np.frombuffer(b"\n".join([*good_lines, b""]), np.uint8)) if good_lines else None
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             return (

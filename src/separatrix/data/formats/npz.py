@@ -69,17 +69,17 @@ class ArchiveReader:
         keys = {file.removesuffix(".npy") for file in archive.namelist() if file.endswith(".npy")}
         y = _Member(archive, "y", name).whole() if "y" in keys else None
         if "X" in keys:
-            given = self._dense(_Member(archive, "X", name))
+            matrices = self._dense(_Member(archive, "X", name))
             n = _Member(archive, "X", name).shape[0]
         elif keys.issuperset(_PARTS):
-            given, n = self._sparse(archive, name)
+            matrices, n = self._sparse(archive, name)
         else:
             listed = ", ".join(sorted(keys)) or "no array"
             raise DataError(f"{name}: there is {listed}; X and y are needed, or SciPy's {', '.join(_PARTS)} and y")
         if y is not None and y.shape != (n,):
             raise DataError(f"{name}: X has {n} rows, but y has the shape {y.shape}")
         first = 1
-        for X in given:
+        for X in matrices:
             rows = X.shape[0]
             self._check(X, name, first)
             yield RowBatch(X, None if y is None else y[first - 1 : first - 1 + rows], Origin(name, first, "row"))
@@ -90,9 +90,9 @@ class ArchiveReader:
             raise DataError(f"{member.place}: {member.dtype} of shape {member.shape}, not a matrix of numbers")
         n, row_bytes = member.shape[0], member.inner * member.dtype.itemsize
         rows = max(1, min(self.options.batch_rows, self.options.batch_bytes // max(1, row_bytes)))
-        held = member.whole() if member.by_column else None
+        matrix = member.whole() if member.by_column else None
         for begin in range(0, n, rows):
-            yield held[begin : begin + rows] if held is not None else member.take(min(rows, n - begin))
+            yield matrix[begin : begin + rows] if matrix is not None else member.take(min(rows, n - begin))
 
     def _sparse(self, archive: zipfile.ZipFile, name: str) -> tuple[Iterator[Any], int]:
         members = {key: _Member(archive, key, name) for key in _PARTS}

@@ -48,27 +48,27 @@ class Parsed:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def keep(self, kept: NDArray[np.bool_]) -> None:
+    def keep(self, chosen: NDArray[np.bool_]) -> None:
         """Leave out the other rows."""
-        X = sp.csr_array((self.values, self.indices, self.indptr), (len(self), MOST))[kept]
+        X = sp.csr_array((self.values, self.indices, self.indptr), (len(self), MOST))[chosen]
         self.values, self.indices, self.indptr = X.data, X.indices, X.indptr
-        self.labels, self.queries, self.lines = self.labels[kept], self.queries[kept], self.lines[kept]
+        self.labels, self.queries, self.lines = self.labels[chosen], self.queries[chosen], self.lines[chosen]
 
 
-_kept = threading.local()
+_of_thread = threading.local()
 
 
 def _scratch(size: int) -> tuple[Array, ...]:
     """Return room for the rows of `size` bytes: a row takes two at least, an entry four. Each thread keeps its own."""
-    if getattr(_kept, "size", -1) < size:
+    if getattr(_of_thread, "size", -1) < size:
         entries, rows = size // 4 + 1, size // 2 + 1
-        _kept.size = size
-        _kept.arrays = (np.empty(entries), np.empty(entries, np.int32), np.empty(rows + 1, np.int64), np.empty(rows))
-        _kept.arrays += (np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((entries + rows, 2), np.int64))
-    arrays: tuple[Array, ...] = _kept.arrays
+        _of_thread.size = size
+        _of_thread.arrays = (np.empty(entries), np.empty(entries, np.int32), np.empty(rows + 1, np.int64), np.empty(rows))
+        _of_thread.arrays += (np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty((entries + rows, 2), np.int64))
+    arrays: tuple[Array, ...] = _of_thread.arrays
     if size > 1 << 26:
-        _kept.size = -1
-        del _kept.arrays
+        _of_thread.size = -1
+        del _of_thread.arrays
     return arrays
 
 
@@ -178,35 +178,35 @@ class SvmlightReader:
         def work(block: Block) -> tuple[Block, Parsed]:
             return block, parse(block, self.least, self.most, skips.skipping)
 
-        given = blocks(stream, self.options.batch_bytes) if source is None else source
+        pieces = blocks(stream, self.options.batch_bytes) if source is None else source
         before = 0
-        for block, found in in_order(work, given, self.options.threads):
-            for fault in found.faults:
+        for block, rows in in_order(work, pieces, self.options.threads):
+            for fault in rows.faults:
                 start = block.text[: fault[1]].tobytes().rfind(b"\n") + 1
                 place = f"{stream.name}, line {before + fault[2]}, column {fault[1] - start + 1}"
                 skips.report(f"{place}: {complaint(block, fault, self.least, self.most)}")
-            skips.count += found.n_faults - len(found.faults)
-            found.lines += before
-            yield found, Origin.of(stream.name, found.lines)
-            before += found.n_lines
+            skips.count += rows.n_faults - len(rows.faults)
+            rows.lines += before
+            yield rows, Origin.of(stream.name, rows.lines)
+            before += rows.n_lines
 
     def batches(self, stream: Stream) -> Iterator[RowBatch]:
         """Yield the rows of a stream; a matrix is as wide as the widest row so far, or as n_features says.
 
         Labels are whole numbers where those of the first megabyte are.
         """
-        for found, origin in self.parsed(stream):
-            self.width = max(self.width, found.highest + 1)
-            if self.whole and not (whole := _is_whole(found.labels)).all():
+        for rows, origin in self.parsed(stream):
+            self.width = max(self.width, rows.highest + 1)
+            if self.whole and not (whole := _is_whole(rows.labels)).all():
                 for i in np.flatnonzero(~whole).tolist():
-                    what = f"the label {found.labels[i]:g} is not a whole number, as those before it are; mend it"
+                    what = f"the label {rows.labels[i]:g} is not a whole number, as those before it are; mend it"
                     self.options.skips.report(f"{origin.place(i)}: {what}")
-                found.keep(whole)
-                origin = Origin.of(stream.name, found.lines)
-            if len(found):
-                X = sp.csr_matrix((found.values, found.indices, found.indptr), (len(found), self.width))
-                labels = found.labels.astype(np.int64) if self.whole else found.labels
-                yield RowBatch(X, labels, origin, found.queries)
+                rows.keep(whole)
+                origin = Origin.of(stream.name, rows.lines)
+            if len(rows):
+                X = sp.csr_matrix((rows.values, rows.indices, rows.indptr), (len(rows), self.width))
+                labels = rows.labels.astype(np.int64) if self.whole else rows.labels
+                yield RowBatch(X, labels, origin, rows.queries)
 
 
 def _is_whole(labels: Array) -> NDArray[np.bool_]:
@@ -245,7 +245,7 @@ def load_svmlight(
         raise ValueError(f"zero_based={zero_based!r} is not True, False or 'auto'")
     part = offset > 0 or length > 0
     if part and n_features is None:
-        raise ValueError("n_features is required when offset or length is given: a part does not show them all")
+        raise ValueError("n_features is required when offset or length is given: a part may not show all features")
     place = open(path, "rb", closefd=False) if isinstance(path, int) else path if hasattr(path, "read") else os.fspath(path)
     stream = Stream(place)
     options = Options(zero_based=zero_based, threads=threads or cores())
@@ -254,10 +254,10 @@ def load_svmlight(
         guess = reader.least if zero_based == "auto" and not part else 0
         reader.least = int(zero_based is False)
         reader.most = MOST + reader.least
-        given = blocks(stream, options.batch_bytes)
+        pieces = blocks(stream, options.batch_bytes)
         rows = _Rows(np.dtype(dtype), guess, stream.size)
-        for found, _ in reader.parsed(stream, _within(given, offset, length) if part else given):
-            rows.add(found)
+        for parsed, _ in reader.parsed(stream, _within(pieces, offset, length) if part else pieces):
+            rows.add(parsed)
     finally:
         stream.close()
     shift = int(zero_based == "auto" and not part and rows.lowest > 0)
@@ -283,15 +283,15 @@ class _Growing:
         """Return the next n places, `share` of the whole having been read by then."""
         need = self.size + n
         if need > len(self.array):
-            held, self.array = self.array, np.empty(int(1.05 * need / share) if share else 2 * need, self.array.dtype)
-            self.array[: self.size] = held[: self.size]
+            previous, self.array = self.array, np.empty(int(1.05 * need / share) if share else 2 * need, self.array.dtype)
+            self.array[: self.size] = previous[: self.size]
         self.size = need
         return self.array[need - n : need]
 
     def whole(self) -> Array:
         """Return all of it."""
-        kept = self.array[: self.size]
-        return kept if 4 * self.size > 3 * len(self.array) else kept.copy()
+        used = self.array[: self.size]
+        return used if 4 * self.size > 3 * len(self.array) else used.copy()
 
 
 class _Rows:
@@ -304,18 +304,18 @@ class _Rows:
         self.lowest, self.highest = MOST, -1
         self.ends.room(1, 0)[:] = 0
 
-    def add(self, found: Parsed) -> None:
+    def add(self, parsed: Parsed) -> None:
         """Append the rows of a block."""
-        self.read += found.size
+        self.read += parsed.size
         share = min(1.0, self.read / self.total) if self.total else 0.0
-        before, entries, rows = self.values.size, len(found.values), len(found)
-        self.values.room(entries, share)[:] = found.values
-        np.subtract(found.indices, self.guess, out=self.indices.room(entries, share))
-        np.add(found.indptr[1:], before, out=self.ends.room(rows, share))
-        self.labels.room(rows, share)[:] = found.labels
-        self.queries.room(rows, share)[:] = found.queries
+        before, entries, rows = self.values.size, len(parsed.values), len(parsed)
+        self.values.room(entries, share)[:] = parsed.values
+        np.subtract(parsed.indices, self.guess, out=self.indices.room(entries, share))
+        np.add(parsed.indptr[1:], before, out=self.ends.room(rows, share))
+        self.labels.room(rows, share)[:] = parsed.labels
+        self.queries.room(rows, share)[:] = parsed.queries
         if entries:
-            self.lowest, self.highest = min(self.lowest, found.lowest), max(self.highest, found.highest)
+            self.lowest, self.highest = min(self.lowest, parsed.lowest), max(self.highest, parsed.highest)
 
     def joined(self, shift: int, width: int) -> tuple[Any, Array, Array]:
         """Return X, whose indices are less `shift` what was written, the labels and the query ids."""

@@ -1,1 +1,5 @@
-"""The parts of table features: Arrow columns, roles, numbers, categories, and the schema that is learned."""
+"""From the columns of a table to features: the parts of `features.table`.
+
+In comes a table in any form (`arrow_columns`); `roles` decides what each column is used for, `numbers` and `categories`
+learn one column each, and `schema` holds all of them. Out goes a CSR matrix with the columns' features side by side.
+"""

@@ -135,15 +135,15 @@ def _packed(values: Any, name: str) -> Any:
 
 def _mixed(values: Any, name: str) -> Exception:
     """Return the error for a column that Arrow has no type for: its kinds of values, with the first of each."""
-    found: dict[str, str] = {}
+    first_of: dict[str, str] = {}
     for row, value in enumerate(values):
         if value is None or value != value:
             continue
         if not isinstance(value, str | bytes | Number):
             what = f"column {name!r} holds a {type(value).__name__} at row {row}"
             return TypeError(f"{what}: argument must be a string or a number")
-        found.setdefault(type(value).__name__, f"{shown(value)} at row {row}")
-    seen = ", ".join(f"{kind} ({where})" for kind, where in found.items())
+        first_of.setdefault(type(value).__name__, f"{shown(value)} at row {row}")
+    seen = ", ".join(f"{kind} ({where})" for kind, where in first_of.items())
     return ValueError(f"column {name!r} holds values of different kinds: {seen}; make them one kind")
 
 

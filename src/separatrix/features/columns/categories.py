@@ -47,8 +47,8 @@ class CategoryColumn:
         """Learn from a block of categories."""
         self.n_missing += column.null_count
         self.n += len(column) - column.null_count
-        met = column.drop_null().unique()
-        new = met.filter(pc.is_null(pc.index_in(met, self.values)))
+        categories = column.drop_null().unique()
+        new = categories.filter(pc.is_null(pc.index_in(categories, self.values)))
         room = self.most - len(self.values)
         if len(new):
             self.values = pa.concat_arrays([self.values, new.slice(0, room)])
@@ -85,10 +85,10 @@ class CategoryColumn:
 
     def _features(self, values: Any) -> Ints:
         """Return the feature of each value, −1: none."""
-        found = pc.index_in(values, self.values)
-        features: Ints = pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        if self.others is not None and found.null_count:
-            hashes = hashed(values.filter(found.is_null())).hashes
+        places = pc.index_in(values, self.values)
+        features: Ints = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        if self.others is not None and places.null_count:
+            hashes = hashed(values.filter(places.is_null())).hashes
             features[features < 0] = len(self.values) + np.abs(hashes.view(np.int32).astype(np.int64)) % self.n_hashed
         return features
 
@@ -120,9 +120,9 @@ class CategoryColumn:
     def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Take back what `state` gave."""
         self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
-        known = Dictionary()
-        known.restore(arrays)
-        self.values = pa.concat_arrays([known.packed()])
+        categories = Dictionary()
+        categories.restore(arrays)
+        self.values = pa.concat_arrays([categories.packed()])
         if state["overflowed"]:
             self.others = Names(self.n_hashed, self.most)
             self.others.restore({key.removeprefix("others_"): arrays[key] for key in arrays if key.startswith("others_")})
@@ -152,10 +152,10 @@ class BooleanColumn:
 
     def runs(self, column: Any, base: int, start: Array, count: Array, value: Array) -> bool:
         """Write the feature of each truth value, from feature `base` on; their values are all 1."""
-        known: Floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        missing = np.isnan(known)
+        truth: Floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        missing = np.isnan(truth)
         start[:] = base + missing
-        count[:] = np.where(missing, self.width == 2, known == 1.0) & (self.width > 0)
+        count[:] = np.where(missing, self.width == 2, truth == 1.0) & (self.width > 0)
         return True
 
     def names_of(self, k: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.rows import Array, Floats, frozen
-from separatrix.features.words.vocabulary import kept
+from separatrix.features.words.vocabulary import checked_array
 from separatrix.kernels.text import tables as kernels
 
 SAMPLE = 1 << 14
@@ -184,7 +184,7 @@ class NumberColumn:
         """Take back what `state` gave."""
         self.shift, self.scale, self.n_above = float(state["shift"]), float(state["scale"]), int(state["n_above"])
         self.n, self.n_missing, self.n_zeros = int(state["n"]), int(state["n_missing"]), int(state["n_zeros"])
-        self.thresholds = kept(arrays, "thresholds", np.float64, (-1,))
+        self.thresholds = checked_array(arrays, "thresholds", np.float64, (-1,))
         if not 0 <= self.n_above <= len(self.thresholds):
             raise ValueError(
                 f"the state is broken: column {self.name!r} has {len(self.thresholds)} thresholds, {self.n_above} above 0"

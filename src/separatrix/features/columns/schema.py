@@ -139,11 +139,11 @@ class Schema:
             raise ValueError(
                 f"X has {len(frame.names)} features, but TableFeatures is expecting {len(self.names)} features as input"
             )
-        given = set(frame.names)
+        present = set(frame.names)
         for name in self.names:
             if not self._wanted(name):
                 continue
-            if name not in given:
+            if name not in present:
                 raise self._absent(name, frame.names)
             if self.kinds[name] is None:
                 arrow = frame.table.schema.field(name).type
@@ -188,10 +188,10 @@ class Schema:
 
     def _roles(self, block: Any) -> dict[str, Role]:
         """Return the role of each column, by the first block."""
-        roles, given = {}, self.settings.roles
+        roles, wanted = {}, self.settings.roles
         for name in self.names:
-            if name in given:
-                roles[name] = Role(given[name])
+            if name in wanted:
+                roles[name] = Role(wanted[name])
             else:
                 roles[name] = inferred(name, self.kinds[name], _whole(block.column(name)), self.spelled[name])
         if all(role.role == DROP for role in roles.values()):
@@ -293,17 +293,17 @@ class Schema:
         for begin in range(0, n, rows):
             size = min(rows, n - begin)
             start, count = (np.zeros((len(parts), size), np.int32) for _ in range(2))
-            value, one = np.empty((len(parts), size)), np.ones(len(parts), np.bool_)
+            value, all_ones = np.empty((len(parts), size)), np.ones(len(parts), np.bool_)
             for j, part in enumerate(parts):
                 column = columns[part.name].slice(begin, size)
                 values = column.to_numpy(zero_copy_only=False) if isinstance(part, NumberColumn) else column
-                one[j] = part.runs(values, bases[part.name], start[j], count[j], value[j])
+                all_ones[j] = part.runs(values, bases[part.name], start[j], count[j], value[j])
             total = int(count.sum(dtype=np.int64))
             indices.append(np.empty(total, np.int32))
             data.append(np.empty(total, dtype))
             ends = np.zeros(size + 1, np.int64)
             flat = (frozen(array.reshape(-1)) for array in (start, count, value))
-            kernels.lay_out(*flat, frozen(one), len(parts), indices[-1], data[-1], ends)
+            kernels.lay_out(*flat, frozen(all_ones), len(parts), indices[-1], data[-1], ends)
             ptr[begin + 1 : begin + size + 1] = ptr[begin] + ends[1:]
         return _matrix(_joined(data, dtype), _joined(indices, np.int32), ptr, width)
 

@@ -40,10 +40,10 @@ def _points(text: str) -> Array:
 
 
 def _matches(pattern: str, text: str) -> Array:
-    found = np.zeros(len(text), bool)
+    matched = np.zeros(len(text), bool)
     for match in re.finditer(pattern, text):
-        found[match.start() : match.end()] = True
-    return found
+        matched[match.start() : match.end()] = True
+    return matched
 
 
 def _expanding(text: str) -> list[int]:

@@ -75,9 +75,9 @@ class CountedRows:
     def rename(self, column: Ints, width: int) -> None:
         """Move each entry to column[its column], those of −1 out, and put the rows in order again."""
         moved = column[self.columns]
-        kept = moved >= 0
-        before = np.concatenate([[0], np.cumsum(kept)])
-        parts = (self.values[: self.nnz][kept], moved[kept], before[self.ptr[: self.n + 1]])
+        stays = moved >= 0
+        before = np.concatenate([[0], np.cumsum(stays)])
+        parts = (self.values[: self.nnz][stays], moved[stays], before[self.ptr[: self.n + 1]])
         X = sp.csr_matrix(parts, shape=(self.n, width)).tocsc().tocsr()
         self.nnz, self.values = X.nnz, X.data
         self.indices, self.ptr = X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64)

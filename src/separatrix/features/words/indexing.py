@@ -10,7 +10,7 @@ import pyarrow as pa
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.features.words.counts import CountedRows
 from separatrix.features.words.ngrams import Grams
-from separatrix.features.words.vocabulary import Names, Vocabulary, column_numbers, kept
+from separatrix.features.words.vocabulary import Names, Vocabulary, checked_array, column_numbers
 from separatrix.kernels.text import counts as kernels
 
 
@@ -90,8 +90,8 @@ class Hashed:
 
     def state(self) -> dict[str, Array]:
         """Return what was learned as plain arrays."""
-        held = np.flatnonzero(self.df)
-        state: dict[str, Array] = {"df_columns": held.astype(np.int32), "df": self.df[held]} if self.counting else {}
+        columns = np.flatnonzero(self.df)
+        state: dict[str, Array] = {"df_columns": columns.astype(np.int32), "df": self.df[columns]} if self.counting else {}
         if self.names is not None:
             state |= {f"names_{key}": value for key, value in self.names.state().items()}
         return state
@@ -100,7 +100,7 @@ class Hashed:
         """Take back what `state` gave."""
         if self.counting:
             columns = column_numbers(state, "df_columns", self.width)
-            self.df[columns] = kept(state, "df", np.int64, columns.shape)
+            self.df[columns] = checked_array(state, "df", np.int64, columns.shape)
         if self.names is not None:
             self.names.restore({key.removeprefix("names_"): state[key] for key in state if key.startswith("names_")})
 

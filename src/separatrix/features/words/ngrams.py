@@ -137,18 +137,18 @@ class Analyzer:
         room, n, size = self.scratch.room, len(at) - 1, int(at[-1])
         starts, stops = room("begin", size + 1, np.uint32), room("end", size + 1, np.uint32)
         sizes = room("sizes", n, np.int64)
-        found = kernels.find_tokens(kinds, size, self.kind.other == SINGLE, starts, stops)
+        n_tokens = kernels.find_tokens(kinds, size, self.kind.other == SINGLE, starts, stops)
         if self.kind.long_only:
-            found = kernels.drop_single(text, found, starts, stops)
-        kernels.deal_tokens(at, found, starts, sizes)
+            n_tokens = kernels.drop_single(text, n_tokens, starts, stops)
+        kernels.deal_tokens(at, n_tokens, starts, sizes)
         if self.analyzer == "char_wb":
-            laid = room("laid", size + 2 * found + PAD, np.uint8)
-            first, last = (room(name, size + 2 * found, np.uint32) for name in ("piece begin", "piece end"))
-            lengths = room("word sizes", found, np.int64)
-            kernels.lay_padded_words(text, found, starts, stops, laid, first, last, lengths)
+            laid = room("laid", size + 2 * n_tokens + PAD, np.uint8)
+            first, last = (room(name, size + 2 * n_tokens, np.uint32) for name in ("piece begin", "piece end"))
+            lengths = room("word sizes", n_tokens, np.int64)
+            kernels.lay_padded_words(text, n_tokens, starts, stops, laid, first, last, lengths)
             return laid, first, last, lengths, sizes
         if self.high > 1:
-            laid = room("laid", size + found + PAD, np.uint8)
-            kernels.lay_apart(text, found, starts, stops, laid)
+            laid = room("laid", size + n_tokens + PAD, np.uint8)
+            kernels.lay_apart(text, n_tokens, starts, stops, laid)
             text = laid
         return text, starts, stops, sizes, np.ones(n, np.int64)

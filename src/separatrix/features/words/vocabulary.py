@@ -25,7 +25,7 @@ def grown(array: Array, size: int) -> Array:
     return array
 
 
-def kept(state: dict[str, Array], key: str, kind: Any, shape: tuple[int, ...]) -> Array:
+def checked_array(state: dict[str, Array], key: str, kind: Any, shape: tuple[int, ...]) -> Array:
     """Return a copy of an array of a state, or raise where it is not what was put there; −1 stands for any length."""
     array = state.get(key)
     if array is None or array.dtype != kind or array.ndim != len(shape):
@@ -37,7 +37,7 @@ def kept(state: dict[str, Array], key: str, kind: Any, shape: tuple[int, ...]) -
 
 def column_numbers(state: dict[str, Array], key: str, d: int) -> Array:
     """Return the numbers of columns that a state holds."""
-    columns = kept(state, key, np.int32, (-1,))
+    columns = checked_array(state, key, np.int32, (-1,))
     if columns.size and not 0 <= columns.min() <= columns.max() < d:
         raise ValueError(f"the state is broken: {key} names columns beyond the {d} there are")
     return columns
@@ -83,12 +83,12 @@ class Dictionary:
 
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names of `state`."""
-        lengths = kept(state, "lengths", np.uint32, (-1,))
+        lengths = checked_array(state, "lengths", np.uint32, (-1,))
         self.n = len(lengths)
         self.offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        letters = kept(state, "bytes", np.uint8, (int(self.offsets[-1]),))
+        letters = checked_array(state, "bytes", np.uint8, (int(self.offsets[-1]),))
         self.arena = np.concatenate([letters, np.zeros(_SPARE_BYTES, np.uint8)])
-        self.hash_of = kept(state, "hashes", np.uint32, (self.n,))
+        self.hash_of = checked_array(state, "hashes", np.uint32, (self.n,))
 
 
 class Vocabulary(Dictionary):
@@ -120,11 +120,11 @@ class Vocabulary(Dictionary):
     def chosen(self, min_df: int, max_features: int | None) -> Ints:
         """Return the n-grams that are columns, in the order of their characters; of too many, the most frequent ones."""
         counts, df = self.tally[: self.n, 0], self.tally[: self.n, 1]
-        some: Ints = np.flatnonzero(df >= min_df)
-        if max_features is not None and len(some) > max_features:
-            fewest = -np.partition(-counts[some], max_features - 1)[max_features - 1]
-            some = some[counts[some] >= fewest]
-        order: Ints = some[np.asarray(pc.sort_indices(self.packed().take(pa.array(some))))]
+        candidates: Ints = np.flatnonzero(df >= min_df)
+        if max_features is not None and len(candidates) > max_features:
+            fewest = -np.partition(-counts[candidates], max_features - 1)[max_features - 1]
+            candidates = candidates[counts[candidates] >= fewest]
+        order: Ints = candidates[np.asarray(pc.sort_indices(self.packed().take(pa.array(candidates))))]
         if max_features is not None and len(order) > max_features:
             order = order[np.sort(np.argsort(-counts[order], kind="stable")[:max_features])]
         return order
@@ -136,7 +136,7 @@ class Vocabulary(Dictionary):
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names and counts of `state`."""
         super().restore(state)
-        self.tally = np.column_stack([kept(state, "tally", np.int64, (self.n, 2)), np.full(self.n, -1)])
+        self.tally = np.column_stack([checked_array(state, "tally", np.int64, (self.n, 2)), np.full(self.n, -1)])
         self._spread(3 * max(self.n, 4))
 
 
@@ -160,11 +160,11 @@ class Names(Dictionary):
 
     def of(self, column: int) -> list[str]:
         """Return the names kept for a column."""
-        found, i = [], int(self.heads[column]) & 0xFFFFFFFF
+        names, i = [], int(self.heads[column]) & 0xFFFFFFFF
         while i:
-            found.append(self.name(i - 1))
+            names.append(self.name(i - 1))
             i = int(self.next_name[i - 1])
-        return found
+        return names
 
     def state(self) -> dict[str, Array]:
         """Return everything as plain arrays."""
