@@ -15,11 +15,10 @@ import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.presenting import Mistakes, Problem
+from separatrix.engine.protocols import Featurizer
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, BareRows, Floats, Ints, frozen
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
-from separatrix.features.table import TableFeaturizer
-from separatrix.features.text import TextFeaturizer
 from separatrix.kernels.learning import replays
 from separatrix.kernels.learning import rows as kernels
 from separatrix.learners.online import OnlineLearner
@@ -39,7 +38,7 @@ class LiveModel:
     def __init__(self, model: Model) -> None:
         """Resume from a model; its estimator may be untrained."""
         trained: OnlineLearner = model.estimator
-        self.features: TextFeaturizer | TableFeaturizer | None = model.features
+        self.features: Featurizer | None = model.features
         self.learner = trained.unfitted()
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
         is_unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")

@@ -17,7 +17,7 @@ from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.request_reader import RequestExamples
+from separatrix.web.server.request_reader import RequestExamples, text_array
 from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10
@@ -93,8 +93,8 @@ def _column_namer(live_model: LiveModel, index: FeatureIndex | None, examples: R
     features = live_model.features
     assert features is not None
     if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
-        features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(examples.sources)
-    assert features is not None
+        texts = text_array(examples.sources or [])
+        features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(texts)
     names_of = features.names_of
     return lambda j: " | ".join(names_of(j)) or f"column {j}"
 

@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from separatrix.engine.protocols import Featurizer
 from separatrix.engine.rows import Floats, Ints
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
@@ -77,10 +78,19 @@ class RequestExamples(NamedTuple):
         return SparseRows(self.data[is_known], columns[is_known], ends[self.indptr])
 
 
+def text_array(texts: list[str]) -> pa.Array:
+    """Return texts as an Arrow array; made from its buffers, because `pa.array` imports pandas."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
+
+
 class RequestReader:
     """Parses request bodies for one model: named features, texts or table rows."""
 
-    def __init__(self, features: TextFeaturizer | TableFeaturizer | None, limits: Limits) -> None:
+    def __init__(self, features: Featurizer | None, limits: Limits) -> None:
         self.features, self.limits = features, limits
         self.field = "features"
         self._text_column: str | None = None
@@ -215,7 +225,7 @@ class RequestReader:
             if type(value) is not expected:
                 raise RequestError(422, f'{place(i)}"{self.field}" must be {"a string" if expected is str else "an object"}')
         try:
-            X = self.features.transform(inputs if expected is str else self._table(inputs, place))
+            X = self.features.transform(text_array(inputs) if expected is str else self._table(inputs, place))
         except (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException) as error:
             raise RequestError(422, str(error).split("\n")[0][:300]) from None
         indptr = X.indptr.astype(np.int64)

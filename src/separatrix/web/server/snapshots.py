@@ -14,16 +14,18 @@ from typing import Any, NamedTuple
 
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
-from separatrix.estimators.linear import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.features.text import TextFeaturizer
+from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.request_reader import text_array
 from separatrix.web.server.store import FORMAT, CommitStore, StoreError
 
-LEARNERS = {"averaged": AveragedPerceptron, "last": Perceptron}
+LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
+"""The learners of `--learner`."""
 _NAME = re.compile(r"snapshot-(\d{12})\.sepx")
 
 
@@ -35,7 +37,7 @@ def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> N
             untrained_model(settings)
             store.describe("model", {"format": FORMAT, "id": secrets.token_hex(16), "start": None, "settings": settings})
         return
-    start = load(model)
+    start = load(model, plain=True)
     if entry is not None:
         if entry["start"] != start.sha256:
             raise StoreError(
@@ -56,7 +58,7 @@ def untrained_model(settings: dict[str, Any]) -> Model:
     learner.check_parameters()
     features = None
     if settings["text"]:
-        features = TextFeaturizer(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit([])
+        features = TextFeaturizer(idf=False, n_features=2 ** settings["bits"], keep_names=0).fit(text_array([]))
     elif RULES[settings["rule"]].spread == "full":
         raise DataError(
             f"--rule {settings['rule']} needs a matrix over all features, which are not known in advance: use --rule arow"
@@ -67,9 +69,9 @@ def untrained_model(settings: dict[str, Any]) -> Model:
 def prepared_to_stream(model: Model) -> Model:
     """Return a trained model with its parameters set for learning one example at a time; raises DataError if it cannot."""
     estimator = model.estimator
-    kind = type(estimator).__name__
-    if type(estimator) not in (Perceptron, AveragedPerceptron, PassiveAggressive):
-        raise DataError(f"a {kind} cannot learn one example at a time: train with --learner averaged or last")
+    if not isinstance(estimator, LastLearner | AveragedLearner | PassiveAggressiveLearner):
+        name = estimator.public_name()
+        raise DataError(f"a {name} cannot learn one example at a time: train with --learner averaged or last")
     if estimator.class_weight is not None:
         raise DataError("the model was trained with class weights, which the server does not support: train without them")
     if RULES[estimator.rule].spread == "full":
@@ -132,7 +134,7 @@ class ModelSnapshot(NamedTuple):
 
 def read_snapshot(store: CommitStore, path: Path, number: int) -> tuple[LiveModel, list[str] | None]:
     """Return the model of the snapshot of a commit, and the names of its features."""
-    model = load(path)
+    model = load(path, plain=True)
     position = model.facts.get("server", {})
     if position.get("store") != store.base["model"]["id"] or position.get("commit") != number:
         raise ModelFileError(f"{path} is not a snapshot of this store")
@@ -147,7 +149,7 @@ def initial_model(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
     if entry["start"] is None:
         model = untrained_model(entry["settings"])
     else:
-        model = prepared_to_stream(load(store.folder / "start.sepx"))
+        model = prepared_to_stream(load(store.folder / "start.sepx", plain=True))
         if model.sha256 != entry["start"]:
             raise StoreError(f"{store.folder / 'start.sepx'} is not the model that the store started from")
     return LiveModel(model), feature_names(model)
