@@ -73,7 +73,6 @@ RUNS = {
 }
 
 
-@pytest.mark.xfail(strict=False, reason="learners, featurizers and proofs still import scikit-learn")
 @pytest.mark.parametrize("run", RUNS)
 def test_linear_models_need_neither_scikit_learn_nor_pandas(folder, run):
     assert imported(UNWANTED, *(argument.format(folder) for argument in RUNS[run])) == []

@@ -39,7 +39,7 @@ class ModelRows:
         label: str | None = None,
         need_labels: bool = False,
     ) -> None:
-        self.model: Model = load(path)
+        self.model: Model = load(path, plain=True)
         self.estimator: Any = self.model.estimator
         self.classes: Array = self.estimator.classes_
         self.calibrated = hasattr(self.estimator, "slope_")

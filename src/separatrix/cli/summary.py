@@ -85,7 +85,7 @@ def describe(learner: Any) -> str:
     if getattr(learner, "average_from", 1) > 1:
         settings["average_from"] = learner.average_from
     settings |= {"bias": learner.fit_intercept, "seed": learner.random_state}
-    return f"{type(learner).__name__}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+    return f"{learner.public_name()}({', '.join(f'{name}={value}' for name, value in settings.items())})"
 
 
 def print_summary(summary: dict[str, Any]) -> None:

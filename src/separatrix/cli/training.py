@@ -13,19 +13,19 @@ from separatrix.cli.summary import summarise
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
-from separatrix.estimators.linear import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.files.ingest import Gathered, gather, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
+from separatrix.learners.linear import AveragedLearner, LastLearner, PocketLearner, VotedLearner
 from separatrix.modelfile.archive import load, save
 
 if TYPE_CHECKING:
     from separatrix.features.table import TableFeaturizer
 
 LEARNERS = {
-    "averaged": AveragedPerceptron,
-    "last": Perceptron,
-    "voted": VotedPerceptron,
-    "pocket": PocketPerceptron,
+    "averaged": AveragedLearner,
+    "last": LastLearner,
+    "voted": VotedLearner,
+    "pocket": PocketLearner,
 }
 STREAMING = ("averaged", "last")
 """The learners that can train block by block, and so can resume from a checkpoint."""
@@ -203,7 +203,7 @@ class Training:
         path = self.options.checkpoint
         if path is None or not path.exists():
             return None
-        checkpoint = load(path)
+        checkpoint = load(path, plain=True)
         if "checkpoint" not in checkpoint.facts:
             raise DataError(f"{path} is a model, not a checkpoint; name another file")
         if checkpoint.facts["settings"] != self.options.settings() or checkpoint.facts["data"] != data_hash.value():
@@ -216,9 +216,7 @@ class Training:
 def _fit_whole(learner: Any, gathered: Gathered) -> Any:
     """Fit a learner that needs all examples at once."""
     if gathered.blocks.spilled:
-        raise DataError(
-            f"{type(learner).__name__} needs all examples in memory: increase --memory, or use another --learner"
-        )
+        raise DataError(f"{learner.public_name()} needs all examples in memory: increase --memory, or use another --learner")
     X, y = gathered.blocks.whole(gathered.classes)
     validation = {}
     if gathered.held_out is not None:

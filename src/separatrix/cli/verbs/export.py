@@ -32,7 +32,7 @@ def export(
             raise DataError(f"--to {to} is not one of {', '.join(TARGETS)}")
         if output is None and to != "sql":
             raise DataError(f"--to {to} writes a file: name it with -o")
-        loaded = load(model)
+        loaded = load(model, plain=to == "sql")
         estimator, features = loaded.estimator, loaded.features
         if to == "sql":
             text = to_sql(estimator, expressions=None if features is None else sql_features(features))

@@ -1,5 +1,6 @@
 """Show what a model is and what it was trained on."""
 
+import inspect
 import json
 from typing import Any
 
@@ -14,13 +15,13 @@ def info(model: ModelFile, as_json: Json = False) -> int:
     from separatrix.modelfile.archive import load
 
     with errors_reported("info", model):
-        loaded = load(model)
+        loaded = load(model, plain=True)
     estimator, facts = loaded.estimator, loaded.facts
     parameters = {name: value for name, value in estimator.get_params().items() if value is not None}
     document: dict[str, Any] = {
         "file": str(model),
         "bytes": model.stat().st_size,
-        "learner": type(estimator).__name__,
+        "learner": estimator.public_name(),
         "parameters": parameters,
         "classes": [str(label) for label in estimator.classes_.tolist()],
         "features": int(estimator.n_features_in_),
@@ -50,4 +51,9 @@ def describe_columns(features: Any) -> list[str]:
     """Return one line for each column of a table, or one line for a text."""
     if features is None:
         return []
-    return features.describe().splitlines() if hasattr(features, "describe") else [f"a text, by {features}"]
+    if hasattr(features, "describe"):
+        lines: list[str] = features.describe().splitlines()
+        return lines
+    defaults = inspect.signature(type(features)).parameters
+    changed = [f"{name}={value!r}" for name, value in features.get_params().items() if value != defaults[name].default]
+    return [f"a text, by {features.public_name()}({', '.join(changed)})"]
