@@ -46,8 +46,8 @@ def train(
         if score is not None:
             history.scores.append(score)
         # Every reason is asked: that of the held-out examples remembers the best pass, whatever the others say.
-        given = [reason.name for reason in reasons if reason.after(history, passes)]
-        history.ended = given[0] if given else ""
+        names = [reason.name for reason in reasons if reason.after(history, passes)]
+        history.ended = names[0] if names else ""
         after_pass(history)
     stops_early = any(isinstance(reason, HeldOutStall) for reason in reasons)
     if stops_early and history.best is not None and history.best_pass < history.passes:

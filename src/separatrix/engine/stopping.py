@@ -308,16 +308,16 @@ def reasons(
     repeats : whether the weights determine what follows; not where a rule keeps variances that shrink for ever
     ends_on_separable : whether the rule makes finitely many corrections on separable data
     """
-    found: list[Reason] = [CleanPass()]
+    chosen: list[Reason] = [CleanPass()]
     if order == "cyclic" and repeats:
-        found.append(WeightsRepeat(ends=max_iter is None))
+        chosen.append(WeightsRepeat(ends=max_iter is None))
     if max_iter is None:
-        found.append(Proof(FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF))
+        chosen.append(Proof(FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF))
     if early_stopping:
-        found.append(HeldOutStall(patience))
+        chosen.append(HeldOutStall(patience))
     elif tol is not None:
-        found.append(LossStall(tol, patience))
-    return [*found, PassLimit(max_iter, ends_on_separable=ends_on_separable)]
+        chosen.append(LossStall(tol, patience))
+    return [*chosen, PassLimit(max_iter, ends_on_separable=ends_on_separable)]
 
 
 _WHY = {

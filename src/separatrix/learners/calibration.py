@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,18 +19,27 @@ from separatrix.engine.labels import Codes
 from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.learners.classifier import available_if
 
+if TYPE_CHECKING:
+    from separatrix.learners.linear_base import LinearLearner
+
 FOLDS = 5
 DOUBT = 2.0
 """So many more held-out examples are taken to be wrong: where none is, the best slope would be infinite."""
 LOG_SLOPES = (-10.0, 10.0)
 
 
-def _require_calibration(learner: Any) -> None:
+class _Calibratable(Protocol):
+    """A learner with the parameter `calibrate`."""
+
+    calibrate: str | None
+
+
+def _require_calibration(learner: _Calibratable) -> None:
     if learner.calibrate is None:
         raise AttributeError('probabilities need held-out scores: set calibrate="sigmoid" before fit')
 
 
-def _require_no_calibration(learner: Any) -> None:
+def _require_no_calibration(learner: _Calibratable) -> None:
     if learner.calibrate is not None:
         raise AttributeError("a stream has no held-out scores: use fit, or set calibrate=None before partial_fit")
 
@@ -95,7 +104,7 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
     return math.exp(best) / scale
 
 
-def cross_fitted_slope(learner: Any, C: float, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:
+def cross_fitted_slope(learner: LinearLearner, C: float, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:
     """Return the slope found on each example's scores by a learner trained on the other folds."""
     fold = _folds(codes, weight, seed)
     held = np.flatnonzero(fold >= 0)

@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 
 from separatrix import __version__
 from separatrix.engine.parcel import Parcel, StateError, flag, whole
+from separatrix.engine.protocols import Featurizer, Learner
 from separatrix.engine.rows import Array
 from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
@@ -31,10 +32,10 @@ MOST_HEADER_BYTES = 1 << 26
 
 
 def save(
-    model: Any,
+    model: Learner | Model,
     path: str | os.PathLike[str],
     *,
-    features: Any = None,
+    features: Featurizer | None = None,
     facts: dict[str, Any] | None = None,
     arrays: dict[str, Array] | None = None,
     ledger: bool = True,

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from separatrix.engine.parcel import Parcel, State, word
+from separatrix.engine.protocols import Featurizer, Learner
 from separatrix.modelfile.errors import ModelFileError
 
 
@@ -22,8 +23,8 @@ class Homes(NamedTuple):
     def resolve(self, plain: bool) -> type[Any]:
         """Return the plain or the public class, importing its module."""
         module, _, name = (self.plain if plain else self.public).partition(":")
-        found: type[Any] = getattr(import_module(f"separatrix.{module}"), name)
-        return found
+        class_: type[Any] = getattr(import_module(f"separatrix.{module}"), name)
+        return class_
 
 
 def _only(home: str) -> Homes:
@@ -54,7 +55,7 @@ def name_of(thing: Any, homes: dict[str, Homes]) -> str:
     return name
 
 
-def pack_classifier(classifier: Any, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+def pack_classifier(classifier: Learner, parcel: Parcel, at: str, with_mistakes: bool) -> State:
     """Put a fitted classifier into a parcel."""
     name = name_of(classifier, CLASSIFIERS)
     if not classifier.is_fitted():
@@ -67,7 +68,7 @@ def unpack_classifier(state: State, parcel: Parcel, at: str, plain: bool) -> Any
     return CLASSIFIERS[word(state, "class", CLASSIFIERS)].resolve(plain).unpack(state, parcel, at)
 
 
-def pack_featurizer(featurizer: Any, parcel: Parcel, at: str) -> State:
+def pack_featurizer(featurizer: Featurizer, parcel: Parcel, at: str) -> State:
     """Put a fitted featurizer into a parcel."""
     name = name_of(featurizer, FEATURIZERS)
     state, arrays = featurizer.get_state()
