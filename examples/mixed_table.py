@@ -1,4 +1,4 @@
-"""A table of numbers, categories, truth values and remarks, some of them missing: roles, accuracy, an explanation."""
+"""A table of numbers, categories, booleans and remarks with missing values: roles, accuracy, an explanation."""
 
 import random
 
@@ -33,7 +33,8 @@ right = (model.predict(test) == labels[800:]).mean()
 print(f"\nright on {right:.3f} of the other 200; always saying {labels[0]!r}: {labels[800:].count(labels[0]) / 200:.3f}")
 
 row, label = people[821]
-told = explain(model, row)
-print(f"\n{row}\n{label}; predicted: {told.prediction}, score {told.score:+.3f}, where below 0 leaves; the sum of")
-for part in told.columns:
+explanation = explain(model, row)
+score = f"score {explanation.score:+.3f}, where below 0 leaves"
+print(f"\n{row}\n{label}; predicted: {explanation.prediction}, {score}; the sum of")
+for part in explanation.columns:
     print(f"  {part.column:10}{part.product:+.3f}")

@@ -1,4 +1,4 @@
-"""A spam button: a server that learns from each message after it has judged it, and its error as it falls.
+"""A spam button: a server that predicts each message, then learns from it, and its falling error.
 
 `python examples/spam_feedback.py SMSSpamCollection.gz` feeds a file (a label, a tab and a message a line) in place of the
 made-up messages; `--url http://127.0.0.1:8017` asks a server that runs already in place of one of its own.
@@ -61,11 +61,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", nargs="?")
     parser.add_argument("--url")
-    asked = parser.parse_args()
-    messages = from_file(asked.file) if asked.file else made_up(2000)
-    with contextlib.nullcontext(asked.url) if asked.url else own_server() as url, Client(url) as client:
+    options = parser.parse_args()
+    messages = from_file(options.file) if options.file else made_up(2000)
+    with contextlib.nullcontext(options.url) if options.url else own_server() as url, Client(url) as client:
         feed(client, messages, 250)
         for text in ("Free prize! Call now", "call me at noon, love"):
-            told = client.explain(text)
-            most = ", ".join(f"{term['name']} {term['product']:+.2f}" for term in told["terms"][:3])
-            print(f"{told['prediction']:>4}: {text} ({most} …)")
+            explanation = client.explain(text)
+            most = ", ".join(f"{term['name']} {term['product']:+.2f}" for term in explanation["terms"][:3])
+            print(f"{explanation['prediction']:>4}: {text} ({most} …)")

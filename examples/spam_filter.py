@@ -1,4 +1,4 @@
-"""A spam filter from raw text: words that count, a verdict explained, a file kept."""
+"""A spam filter from raw text: the heaviest words, an explained prediction, a saved model file."""
 
 import tempfile
 from pathlib import Path
@@ -54,9 +54,9 @@ filter_ = load(path)
 for text, verdict in zip(NEW, filter_.predict(NEW), strict=True):
     print(f"{verdict:5}{text}")
 
-told = explain(filter_, NEW[2])
-print(f"\nWhy is {NEW[2]!r} {told.prediction}? Its score is {told.score:+.3f}:")
-for term in told.terms[:5]:
+explanation = explain(filter_, NEW[2])
+print(f"\nWhy is {NEW[2]!r} {explanation.prediction}? Its score is {explanation.score:+.3f}:")
+for term in explanation.terms[:5]:
     print(f"  {term.name:10}{term.value:.3f} × {term.weight:+.3f} = {term.product:+.3f}")
-cause = max(told.causes, key=lambda cause: abs(cause.contribution))
+cause = max(explanation.causes, key=lambda cause: abs(cause.contribution))
 print(f"The training message that moved it most: {texts[cause.example]!r}")
