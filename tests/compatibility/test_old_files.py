@@ -290,7 +290,9 @@ def asked_of_store(folder: Path, name: str, scratch: Path) -> dict[str, Any]:
     return plain(told)
 
 
-@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "features" else pytest.mark.slow) for name in STORES]
+)
 def test_an_old_store_is_opened_and_gone_on_with(name, tmp_path):
     shutil.unpack_archive(FILES / "stores" / f"{name}.zip", tmp_path / "store")
     agree(asked_of_store(tmp_path / "store", name, tmp_path), EXPECTED["stores"][name])
