@@ -1,6 +1,7 @@
 """Blocks and training on them: bounded memory, the same model as `fit`, and going on from any state."""
 
 import copy
+import json
 
 import numpy as np
 import pytest
@@ -161,3 +162,61 @@ def test_held_out_rows_are_a_matter_of_their_numbers():
     assert np.array_equal(np.concatenate(parts), whole[:99_900])
     assert abs(whole.mean() - 0.1) < 0.005
     assert not np.array_equal(whole, held_out_rows(0, 100_000, 0.1, 8))
+
+
+INTERRUPTED = {
+    "a cycle that starts late": ([[2, -3], [-2, -2], [-2, 2], [3, 1], [-3, -3], [-1, 0]], [1, 0, 0, 0, 1, 1]),
+    "weights that come back within a pass": ([[1, 0], [1, 0], [1, 0], [1, 0]], [0, 1, 0, 1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", INTERRUPTED)
+@pytest.mark.parametrize("max_iter", [None, 40])
+def test_a_cycle_is_the_same_wherever_training_was_interrupted(name, max_iter):
+    X, y = (np.array(column, float) for column in INTERRUPTED[name])
+    settings = {"order": "cyclic", "max_iter": max_iter}
+    expected = Perceptron(**settings).fit(X, y)
+    blocks = blocks_of(X, y, block_bytes=1, batch=2)
+    classes, checkpoints = blocks.settle(), []
+
+    def checkpoint(state, n):
+        stored = json.loads(json.dumps(state.facts()))
+        checkpoints.append(lambda run=copy.deepcopy(state.run), facts=stored: TrainingState.resumed(run, facts, {}))
+
+    learner = Perceptron(**settings)
+    resume(learner, blocks, None, begin(learner, blocks, classes, None), after_block=checkpoint)
+    assert expected.cycle_ is not None and len(blocks) > 1
+    assert len(checkpoints) == len(blocks) * expected.n_iter_
+    for state in [None, *checkpoints]:
+        if state is not None:
+            learner = resume(Perceptron(**settings), blocks, None, state())
+        assert (learner.cycle_, learner.mistakes_per_pass_) == (expected.cycle_, expected.mistakes_per_pass_)
+        assert np.array_equal(learner.coef_, expected.coef_)
+
+
+def test_checkpoints_without_digests_have_no_cycle_in_the_passes_before_them():
+    X, y = (np.array(column, float) for column in INTERRUPTED["weights that come back within a pass"])
+    blocks = blocks_of(X, y, block_bytes=1, batch=2)
+    learner = Perceptron(order="cyclic", max_iter=9)
+    state = begin(learner, blocks, blocks.settle(), None)
+    old = []
+
+    def checkpoint(state, n):
+        facts = {k: v for k, v in state.facts().items() if k not in ("digests", "reason", "losses", "cycle", "verdict")}
+        old.append((copy.deepcopy(state.run), facts, state.history.passes))
+
+    resume(learner, blocks, None, state, after_block=checkpoint)
+    for run, facts, passes in old[:-1]:
+        again = resume(Perceptron(order="cyclic", max_iter=9), blocks, None, TrainingState.resumed(run, facts, {}))
+        assert again.mistakes_per_pass_ == learner.mistakes_per_pass_
+        assert again.cycle_ is None or (again.cycle_.start > passes and again.cycle_.period == 1)
+
+
+def test_a_class_of_weight_0_can_make_no_mistake():
+    X, y = np.array([[1.0], [-1.0], [1.0]]), [0, 1, 2]
+    settings = {"order": "random", "max_iter": 50, "random_state": 0, "class_weight": {2: 0.0}}
+    expected = Perceptron(**settings).fit(X, y)
+    assert expected.converged_
+    learner = streamed(Perceptron(**settings), X, y)
+    assert learner.converged_ and learner.mistakes_per_pass_ == expected.mistakes_per_pass_

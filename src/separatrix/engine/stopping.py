@@ -213,6 +213,8 @@ class Proof:
 
     def before(self, history: History, passes: Passes) -> bool:
         """Ask for a proof, for as long as training has taken so far, but at least a second."""
+        while self._next < history.passes:  # asked for before training was interrupted
+            self._next *= 2
         if history.passes == self._next and history.verdict == "undecided":
             history.verdict = passes.verdict(max(1.0, self._clock() - self._began))
             self._next *= 2

@@ -69,6 +69,7 @@ class TrainingState:
             "reason": history.ended,
             "cycle": None if history.cycle is None else [*history.cycle],
             "digests": self.digests.digests,
+            "verdict": history.verdict,
             "C_scores": None if self.C_scores is None else list(self.C_scores.items()),
             "best": None if best is None else [best.passes, best.steps, best.mistakes],
         }
@@ -93,17 +94,22 @@ class TrainingState:
             best = Snapshot(passes, steps, mistakes, None, Weights(*parts[0]), Weights(*parts[1]), spread)
         number = facts["number"]
         mistakes = facts["per_pass"]
+        # The first checkpoints had no reason to end: a pass without a mistake was one, and the others count as a limit.
+        ended_before = ("limit" if mistakes[-1] else "clean") if facts["ended"] else ""
         history = History(
             mistakes[:number],
             facts.get("losses", []),
             list(facts["scores"]),
             best,
             None if facts.get("cycle") is None else Cycle(*facts["cycle"]),
-            ended=facts.get("reason", "limit" if facts["ended"] else ""),  # the first checkpoints had no reason
+            facts.get("verdict", "undecided"),
+            ended=facts.get("reason", ended_before),
         )
         C_scores = None if facts["C_scores"] is None else {float(C): float(s) for C, s in facts["C_scores"]}
         partial = mistakes[number] if len(mistakes) > number else 0
-        digests = StateDigests(list(facts.get("digests", [])))
+        # The first checkpoints had no digests: numbers stand for those of their passes, which no digest is equal to.
+        begun = number + (facts["block"] > 0)
+        digests = StateDigests(list(facts.get("digests", [f"{k:08x}" for k in range(begun)])))
         loss_before = facts.get("loss_before", 0.0)
         return cls(run, history, facts["block"], partial, loss_before, facts["errors"], C_scores, digests)
 
@@ -194,7 +200,10 @@ class BlockPasses:
     def sweep_is_clean(self) -> bool:
         """Tell whether no example is a mistake under the last weights; an order that visits all has shown it."""
         run = self.run
-        return run.order != "random" or not any(run.training_mistakes(problem, run.last) for problem in self.blocks)
+        if run.order != "random":
+            return True
+        problems = (weighted(self.learner, run.classes, problem, self.blocks) for problem in self.blocks)
+        return not any(run.training_mistakes(problem, run.last) for problem in problems)
 
     def held_out_accuracy(self) -> float | None:
         """Return the accuracy on the held-out examples, if there are any."""
@@ -212,12 +221,14 @@ class BlockPasses:
         """Do nothing more."""
 
     def state(self) -> tuple[Array, ...]:
-        """Return a digest of the weights: with the perceptron rule they determine all that follows."""
+        """Return a digest of the weights at the start of the pass: they determine all that follows."""
+        if self.state_.block:  # the pass was interrupted: its digest is in the checkpoint
+            return self.state_.digests.states()[-1]
         return self.state_.digests.add(self.run.last.W, self.run.last.b)
 
     def past_states(self) -> Iterable[tuple[Array, ...]]:
-        """Return the digests that a checkpoint stored."""
-        return self.state_.digests.states()
+        """Return the digests of the finished passes that a checkpoint stored."""
+        return self.state_.digests.states()[: self.state_.history.passes]
 
     def cycle_start(self, period: int) -> int:
         """Return the first pass whose starting weights come back."""
