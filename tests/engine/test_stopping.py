@@ -57,7 +57,7 @@ def history_of(passes, **more):
 
 
 def ends_after(reason, history, passes, **columns):
-    """Append to the columns of the history pass by pass; return the numbers of the passes after which the reason says yes."""
+    """Append to the history pass by pass; return the numbers of the passes after which the reason says yes."""
     ends = []
     for number, values in enumerate(zip(*columns.values(), strict=True), 1):
         history.mistakes.append(1)

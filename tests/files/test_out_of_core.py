@@ -181,18 +181,16 @@ def test_a_cycle_is_the_same_wherever_training_was_interrupted(name, max_iter):
     classes, checkpoints = blocks.settle(), []
 
     def checkpoint(state, n):
-        stored = json.loads(json.dumps(state.facts()))
-        checkpoints.append(lambda run=copy.deepcopy(state.run), facts=stored: TrainingState.resumed(run, facts, {}))
+        checkpoints.append((copy.deepcopy(state.run), json.loads(json.dumps(state.facts()))))
 
     learner = Perceptron(**settings)
     resume(learner, blocks, None, begin(learner, blocks, classes, None), after_block=checkpoint)
     assert expected.cycle_ is not None and len(blocks) > 1
     assert len(checkpoints) == len(blocks) * expected.n_iter_
-    for state in [None, *checkpoints]:
-        if state is not None:
-            learner = resume(Perceptron(**settings), blocks, None, state())
-        assert (learner.cycle_, learner.mistakes_per_pass_) == (expected.cycle_, expected.mistakes_per_pass_)
-        assert np.array_equal(learner.coef_, expected.coef_)
+    resumed = [TrainingState.resumed(run, facts, {}) for run, facts in checkpoints]
+    for model in [learner, *(resume(Perceptron(**settings), blocks, None, state) for state in resumed)]:
+        assert (model.cycle_, model.mistakes_per_pass_) == (expected.cycle_, expected.mistakes_per_pass_)
+        assert np.array_equal(model.coef_, expected.coef_)
 
 
 def test_checkpoints_without_digests_have_no_cycle_in_the_passes_before_them():

@@ -15,7 +15,6 @@ by `fit`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,11 +38,10 @@ from separatrix.engine.ledger import NEVER
 from separatrix.engine.loop import train
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats
 from separatrix.engine.run import Run, Snapshot
-from separatrix.engine.stopping import History, StateDigests, why_not_converged
+from separatrix.engine.stopping import History, StateDigests
 from separatrix.engine.weights import Weights, averaged
 from separatrix.learners.calibration import find_slope
 from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
-from separatrix.learners.linear_base import NotConvergedWarning
 from separatrix.learners.online import OnlineLearner
 
 MIXES = ("features", "uniform", "mistakes")
@@ -154,11 +152,7 @@ class Mixture:
     def resume(self) -> None:
         """Make passes until there is a reason to stop."""
         train(self, self.learner.reasons(self.run), self.history, after_pass=self._report)
-        if self.learner.max_iter is None:
-            rule = self.run.rule
-            why = why_not_converged(self.history, rule=rule.name, ends_on_separable=rule.entry.ends)
-            if why is not None:
-                warnings.warn(why, NotConvergedWarning, stacklevel=4)
+        self.learner.warn_unless_converged(self.history)
 
     def make_pass(self, number: int) -> tuple[int, float]:
         """Make a pass over every shard from the same weights, and mix the results."""
@@ -213,8 +207,9 @@ class Mixture:
         return "undecided"
 
     def is_finite(self) -> bool:
-        """Return whether all weights are finite."""
-        return bool(np.isfinite(self.w.max()) and np.isfinite(self.w.min()))
+        """Return whether weights and averages are finite."""
+        arrays = [array for array in (self.w, self.u) if array is not None]
+        return all(bool(np.isfinite(array.max()) and np.isfinite(array.min())) for array in arrays)
 
     def _passed(self, number: int) -> PassResult:
         ledger = self.run.ledger

@@ -61,8 +61,11 @@ class LinearEstimator(ErrorDrivenEstimator):
         bounds: Bounds = hook("report_bounds")(self, X, y, certificate)
         return bounds
 
-    def _warn(self, history: History, category: type[Warning] = ConvergenceWarning, stacklevel: int = 5) -> None:
-        super()._warn(history, category, stacklevel)
+    def warn_unless_converged(
+        self, history: History, category: type[Warning] = ConvergenceWarning, stacklevel: int = 5
+    ) -> None:
+        """Warn, with scikit-learn's category, where training until convergence ended without a clean pass."""
+        super().warn_unless_converged(history, category, stacklevel)
 
 
 class StreamEstimator(LinearEstimator):

@@ -277,6 +277,7 @@ def resume(
         validation_scores_=None if held_out is None else list(state.history.scores),
         slope_=slope,
     )
+    learner.warn_unless_converged(state.history)
     return learner
 
 

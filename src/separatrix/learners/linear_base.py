@@ -151,7 +151,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             C_scores_=None if choice is None else choice.accuracy,
             _runs=None,
         )
-        self._warn(history)
+        self.warn_unless_converged(history)
         return self
 
     def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
@@ -192,12 +192,13 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             ends_on_separable=run.rule.entry.ends,
         )
 
-    def _warn(self, history: History, category: type[Warning] = NotConvergedWarning, stacklevel: int = 3) -> None:
+    def warn_unless_converged(
+        self, history: History, category: type[Warning] = NotConvergedWarning, stacklevel: int = 3
+    ) -> None:
         """Warn where training was to go on until convergence and ended without a clean pass."""
         if self.max_iter is not None:
             return
-        rule = self.run_.rule
-        why = why_not_converged(history, rule=rule.name, ends_on_separable=rule.entry.ends)
+        why = why_not_converged(history, rule=self.rule, ends_on_separable=RULES[self.rule].ends)
         if why is not None:
             warnings.warn(why, category, stacklevel=stacklevel)
 
