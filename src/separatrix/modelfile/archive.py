@@ -10,20 +10,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
-from separatrix.engine.parcel import Parcel, StateError, flag, whole
-from separatrix.engine.protocols import Featurizer, Learner
-from separatrix.engine.rows import Array
+from separatrix.engine.parcel import Parcel, StateError, flag, whole, word
 from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
-from separatrix.modelfile.registry import pack_classifier, pack_featurizer, unpack_classifier, unpack_featurizer
+from separatrix.modelfile.registry import (
+    CLASSIFIERS,
+    pack_classifier,
+    pack_featurizer,
+    unpack_classifier,
+    unpack_featurizer,
+)
+
+if TYPE_CHECKING:
+    from separatrix.engine.protocols import Featurizer, Learner
+    from separatrix.kernels.arrays import Array
 
 FORMAT = 1
 """Raised when files are written that an older version would misread; every older format stays readable."""
@@ -112,8 +122,55 @@ def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
     Traceback (most recent call last):
     FileNotFoundError: [Errno 2] No such file or directory: 'no.sepx'
     """
+    with _errors_named(path):
+        content = _read(os.fspath(path))
+        body, parcel = content.body, content.parcel
+        estimator = unpack_classifier(body["estimator"], parcel, "estimator", plain)
+        features = _features(content, estimator.n_features_in_, plain)
+        model = Model(estimator, features, body["facts"])
+        model.arrays = {name: parcel.arrays[f"arrays.{name}"] for name in body.get("arrays", [])}
+        model.version, model.sha256 = str(body["version"]), content.sha256
+        return model
+
+
+class Description(NamedTuple):
+    """What a model file says of itself: `describe` returns it."""
+
+    class_name: str
+    parameters: dict[str, Any]
+    classes: list[Any]
+    n_features: int
+    mistakes: int
+    passes: int
+    features: Any
+    facts: dict[str, Any]
+
+
+def describe(path: str | os.PathLike[str]) -> Description:
+    """Read what a model file says of itself, without making the classifier: nothing is compiled or even imported for it."""
+    with _errors_named(path):
+        content = _read(os.fspath(path))
+        state, parcel = content.body["estimator"], content.parcel
+        n_features = whole(state, "n_features", 1)
+        mistakes, passes = [], whole(state, "n_iter") if "n_iter" in state else 0
+        for name in (f"estimator.run{state.get('chosen', 0)}.per_pass", "estimator.mistakes_per_pass_"):
+            if name in parcel.arrays:
+                mistakes = parcel.take(name, "i8", (-1,), low=0).tolist()
+                passes = len(mistakes)
+        return Description(
+            word(state, "class", CLASSIFIERS),
+            {name: parcel.take_value(f"estimator.{name}", value) for name, value in state["parameters"].items()},
+            parcel.take_labels("estimator.classes", state["classes"]).tolist(),
+            *(n_features, sum(mistakes), passes),
+            *(_features(content, n_features, True), content.body["facts"]),
+        )
+
+
+@contextmanager
+def _errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever is wrong with a file into one line that names it."""
     try:
-        return _read(os.fspath(path), plain)
+        yield
     except OSError:
         raise
     except (ModelFileError, StateError) as error:
@@ -123,7 +180,14 @@ def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
         raise ModelFileError(f"{os.fspath(path)} is corrupted or was tampered with: {why}") from error
 
 
-def _read(path: str, plain: bool) -> Model:
+class _Content(NamedTuple):
+    body: dict[str, Any]
+    parcel: Parcel
+    sha256: str
+
+
+def _read(path: str) -> _Content:
+    """Read a file, and check its format and its checksum."""
     _check_header(path)
     try:
         with safe_open(path, framework="np") as file:
@@ -142,20 +206,21 @@ def _read(path: str, plain: bool) -> Model:
         raise ModelFileError(f"not a complete safetensors file: {str(error)[:200]}") from None
     if _checksum(_canonical(body), arrays) != content["sha256"]:
         raise ModelFileError("checksum mismatch: the file is corrupted")
-    parcel = Parcel(arrays)
     flag(body, "whole")
-    estimator = unpack_classifier(body["estimator"], parcel, "estimator", plain)
-    features = None
-    if body["features"] is not None:
-        _check_hashed(body["features"], estimator.n_features_in_)
-        features = unpack_featurizer(body["features"], parcel, "features", plain)
-        _check_width(features, estimator.n_features_in_)
     if not isinstance(body["facts"], dict):
         raise ModelFileError("its facts are not a JSON object")
-    model = Model(estimator, features, body["facts"])
-    model.arrays = {name: arrays[f"arrays.{name}"] for name in body.get("arrays", [])}
-    model.version, model.sha256 = str(body["version"]), content["sha256"]
-    return model
+    return _Content(body, Parcel(arrays), content["sha256"])
+
+
+def _features(content: _Content, n_features: int, plain: bool) -> Any:
+    """Return the featurizer of a file, or None."""
+    state = content.body["features"]
+    if state is None:
+        return None
+    _check_hashed(state, n_features)
+    features = unpack_featurizer(state, content.parcel, "features", plain)
+    _check_width(features, n_features)
+    return features
 
 
 def _check_header(path: str) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from separatrix import __version__
-from separatrix.engine.rows import Array, Floats
 
 if TYPE_CHECKING:
-    from separatrix.features.table import TableFeaturizer
-    from separatrix.features.text import TextFeaturizer
+    from separatrix.engine.protocols import Featurizer
+    from separatrix.engine.rows import Array, Floats
 
 
 class Model:
@@ -25,9 +24,7 @@ class Model:
     ['spam']
     """
 
-    def __init__(
-        self, estimator: Any, features: TextFeaturizer | TableFeaturizer | None = None, facts: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, estimator: Any, features: Featurizer | None = None, facts: dict[str, Any] | None = None) -> None:
         self.estimator: Any = estimator
         self.features = features
         self.facts: dict[str, Any] = {} if facts is None else facts

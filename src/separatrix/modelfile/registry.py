@@ -7,11 +7,13 @@ class, which needs no scikit-learn, and as the public one with scikit-learn's co
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from separatrix.engine.parcel import Parcel, State, word
-from separatrix.engine.protocols import Featurizer, Learner
 from separatrix.modelfile.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from separatrix.engine.protocols import Featurizer, Learner
 
 
 class Homes(NamedTuple):

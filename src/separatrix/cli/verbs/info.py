@@ -12,22 +12,22 @@ from separatrix.cli.options import Json, ModelFile
 
 def info(model: ModelFile, as_json: Json = False) -> int:
     """Print what the file says."""
-    from separatrix.modelfile.archive import load
+    from separatrix.modelfile.archive import describe
 
     with errors_reported("info", model):
-        loaded = load(model, plain=True)
-    estimator, facts = loaded.estimator, loaded.facts
-    parameters = {name: value for name, value in estimator.get_params().items() if value is not None}
+        description = describe(model)
+    facts = description.facts
+    parameters = {name: value for name, value in description.parameters.items() if value is not None}
     document: dict[str, Any] = {
         "file": str(model),
         "bytes": model.stat().st_size,
-        "learner": estimator.public_name(),
+        "learner": description.class_name,
         "parameters": parameters,
-        "classes": [str(label) for label in estimator.classes_.tolist()],
-        "features": int(estimator.n_features_in_),
-        "columns": describe_columns(loaded.features),
-        "mistakes": int(getattr(estimator, "n_mistakes_", 0)),
-        "passes": int(getattr(estimator, "n_iter_", 0)),
+        "classes": [str(label) for label in description.classes],
+        "features": description.n_features,
+        "columns": describe_columns(description.features),
+        "mistakes": description.mistakes,
+        "passes": description.passes,
         "trained_on": facts,
     }
     if as_json:
