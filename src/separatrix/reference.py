@@ -84,15 +84,14 @@ def is_mistake(y: int, s: float, tie: str) -> bool:
     """The three meanings of a score of 0: L4 "mistake", L1 and L5 "+1", L2 "-1"."""
     if tie == "mistake":
         return y * s <= 0
-    predicted = +1 if s > 0 or (s == 0 and tie == "+1") else -1
-    return predicted != y
+    return y != (+1 if s > 0 or (s == 0 and tie == "+1") else -1)
 
 
 def correction(rule: str, lead: float, square: float, margin: float, C: float, weight: float) -> float:
     """The size of the correction, 0 for none, of all rules but the first; `square` is ‖x‖², K classes jointly 2‖x‖²."""
+    loss = max(0.0, 1.0 - lead)
     if rule == "margin":
         return weight * (lead <= margin)
-    loss = max(0.0, 1.0 - lead)
     return 0.0 if loss == 0.0 or square == 0.0 else STEPS[rule](loss, square, C, weight)
 
 
@@ -115,15 +114,13 @@ def perceptron(
     C: float = 1.0,
 ) -> Run:
     """Present the examples in order; on a mistake w ← w + yx (times the example's weight, where there are weights)."""
-    run = Run([np.zeros(X.shape[1])])
-    step = 0
+    run, step = Run([np.zeros(X.shape[1])]), 0
     for i in order:
         c = 1.0 if weight is None else weight[i]
         if c == 0:
             continue
         step += 1
-        w = run.last
-        s = float(w @ X[i])
+        w, s = run.last, float(run.last @ X[i])
         if rule == "perceptron":
             c *= is_mistake(y[i], s, tie)
         else:
@@ -280,8 +277,7 @@ def fisher(X1: Array, X2: Array) -> Array:
     """L3 3: w = S⁻¹(μ₁ − μ₂), S = Σ₁ + Σ₂, with Σ the expectation of (x − μ)(x − μ)ᵀ."""
     mu1, mu2 = X1.mean(axis=0), X2.mean(axis=0)
     S = (X1 - mu1).T @ (X1 - mu1) / len(X1) + (X2 - mu2).T @ (X2 - mu2) / len(X2)
-    w: Array = np.linalg.solve(S, mu1 - mu2)
-    return w
+    return np.asarray(np.linalg.solve(S, mu1 - mu2))
 
 
 def kernel_perceptron(

@@ -90,7 +90,7 @@ def test_what_applies_depends_on_the_run():
     assert "drawn with replacement" in repr(drawn)
     warm = Perceptron(warm_start=True, random_state=0).fit(X, y).fit(X, y).bounds(X, y)
     assert warm.theorem == "none"
-    assert "started from other weights" in repr(warm)
+    assert "zero weights" in repr(warm)
     setosa = (y == 0).astype(int)
     weighted = Perceptron(class_weight={0: 1, 1: 3}, random_state=1).fit(X, setosa).bounds(X, setosa)
     assert weighted.theorem == "radius–margin bound R²/γ², weighted"

@@ -253,7 +253,7 @@ def test_arow_starts_certain_of_nothing_and_a_warm_start_begins_so_again():
     X = scale(X)
     for rule in ("arow", "arow-full"):
         model = AveragedPerceptron(rule=rule, warm_start=True, order="cyclic", max_iter=3).fit(X, y)
-        spread = model._run.last.spreads()[0]
+        spread = model.run_.last.spreads()[0]
         assert np.all(spread <= 1.0 + 1e-12) and np.all(np.isfinite(spread))
         again = model.fit(X, y)
         assert np.array_equal(again.ledger_.weights(X).coef, again.coef_)
