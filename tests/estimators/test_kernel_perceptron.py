@@ -41,9 +41,9 @@ def small_blocks(monkeypatch):
     """Blocks so small that even a dozen examples go through every path."""
     monkeypatch.setattr(dual, "BLOCK", 5)
     monkeypatch.setattr(dual, "SHORT_BLOCK", 2)
-    monkeypatch.setattr(dual, "PART", 2)
+    monkeypatch.setattr(dual, "ROWS_PER_TASK", 2)
     monkeypatch.setattr(dual, "COLUMNS", 3)
-    monkeypatch.setattr(dual, "WORTHWHILE", 0)
+    monkeypatch.setattr(dual, "PARALLEL_ENTRIES", 0)
     monkeypatch.setattr(kernel_matrix, "COLUMNS", 3)
     monkeypatch.setattr(dual_votes, "VALUES_BYTES", 64)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from separatrix.analysis.best_separator import best_separator
 from separatrix.analysis.freund_schapire import smallest_shortfall
-from separatrix.engine.labels import Codes, encode_as, plain
+from separatrix.engine.labels import Codes, as_labels, encode_as
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.rows import Floats, Rows, as_rows
 from separatrix.learners.linear_base import LinearLearner
@@ -181,7 +181,7 @@ class _ProblemBounds(NamedTuple):
 
 def report(model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta: float = 0.05) -> Bounds:
     """Return the bounds that apply to a fitted linear learner on its training data; `estimator.bounds` calls this."""
-    rows, labels = as_rows(X), plain(np.asarray(y))
+    rows, labels = as_rows(X), as_labels(np.asarray(y))
     ledger: Ledger = model.ledger_
     if not ledger.verify(X, labels):
         raise ValueError(

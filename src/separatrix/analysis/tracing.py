@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.analysis.best_separator import Separator, best_separator, flattened
-from separatrix.engine.labels import encode_as, plain
+from separatrix.engine.labels import as_labels, encode_as
 from separatrix.engine.orders import visits
 from separatrix.engine.rows import Ints, Rows, as_rows
 from separatrix.engine.weights import Weights
@@ -259,7 +259,7 @@ def trace(estimator: LinearLearner, X: Any, y: Any, *, max_steps: int = MAX_STEP
     """
     if not isinstance(estimator, LinearLearner):
         raise TypeError(f"trace needs a linear learner such as Perceptron: {type(estimator).__name__} is not one of them")
-    labels = plain(np.asarray(y))
+    labels = as_labels(np.asarray(y))
     model = estimator
     if not _is_fitted_on(estimator, X, labels):
         model = estimator.unfitted(random_state=copy.deepcopy(estimator.random_state)).fit(X, labels)

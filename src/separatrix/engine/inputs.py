@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.engine.labels import Codes, encode, plain, with_newcomer
+from separatrix.engine.labels import Codes, as_labels, encode, with_newcomer
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
@@ -52,7 +52,7 @@ def declared_classes(classes: Any) -> Array:
     given = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)
     if given.ndim != 1 or not given.size:
         raise ValueError(f"classes must be a list of one label or more, got {classes!r}")
-    return encode(plain(given))[0]
+    return encode(as_labels(given))[0]
 
 
 @contextmanager

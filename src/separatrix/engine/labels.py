@@ -12,7 +12,7 @@ Codes = NDArray[np.int32]
 _SAMPLE = 1000
 
 
-def plain(y: Any) -> Array:
+def as_labels(y: Any) -> Array:
     """Return labels as a flat array of a type that sorts and compares (not NumPy's strings of variable width)."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -26,7 +26,7 @@ def labels_of(X: Any, y: Any, who: str) -> Array:
     """Return the labels y of X, or raise for what cannot be the label of an example."""
     if y is None:
         raise ValueError(f"{who} requires y to be passed, but the target y is None")
-    labels = plain(y)
+    labels = as_labels(y)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if len(labels) != n:
         raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(labels)}]")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix.engine.growable import Column
-from separatrix.engine.labels import encode_as, plain
+from separatrix.engine.labels import as_labels, encode_as
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whole, word
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
 from separatrix.engine.rules import Rule
@@ -446,7 +446,7 @@ class Ledger:
         """Tell whether every mistake really was one, given the corrections before it, on these data."""
         self._check_whole()
         rows = as_rows(X)
-        labels = plain(y)
+        labels = as_labels(y)
         if rows.d != self.n_features or len(labels) != rows.n:
             return False
         try:

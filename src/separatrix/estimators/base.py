@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from separatrix.engine.inputs import name_text_column
-from separatrix.engine.labels import check_kinds, plain
+from separatrix.engine.labels import as_labels, check_kinds
 from separatrix.engine.rows import Array, Rows
 from separatrix.estimators.notebook import ShowsItsFit, number, picture
 
@@ -40,7 +40,7 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return the labels y of X, or raise for what cannot be the label of an example."""
         if y is None:
             raise ValueError(f"{who or type(self).__name__} requires y to be passed, but the target y is None")
-        labels = plain(column_or_1d(np.asarray(y), warn=True))
+        labels = as_labels(column_or_1d(np.asarray(y), warn=True))
         check_consistent_length(X, labels)
         check_kinds(labels)
         if labels.dtype.kind not in "biuU":  # whole numbers and strings are labels; anything else has to be looked at

@@ -26,7 +26,7 @@ from separatrix.estimators.base import ErrorDrivenEstimator
 from separatrix.learners.classifier import ErrorDrivenClassifier
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.solvers.dual import DualPasses, DualRun
-from separatrix.solvers.dual_ledger import NOT_KEPT, Dropped, DualLedger
+from separatrix.solvers.dual_ledger import NOT_RECORDED, Dropped, DualLedger
 from separatrix.solvers.dual_votes import ON_THE_WAY, PREDICTIONS, Voters
 from separatrix.solvers.kernel_matrix import Kernel, variance
 from separatrix.solvers.projectron import ProjectedRun
@@ -167,9 +167,9 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
         if self.kernel == "precomputed" and rows.n != rows.d:
             raise ValueError(f"a precomputed kernel of the training rows must be square, but X has shape {(rows.n, rows.d)}")
         if self.budget is not None and self.predict_with in ON_THE_WAY and not self.record:
-            raise ValueError(f"predict_with={self.predict_with!r} needs the weights on the way: {NOT_KEPT}")
+            raise ValueError(f"predict_with={self.predict_with!r} needs the weights on the way: {NOT_RECORDED}")
         kernel = Kernel(self.kernel, self._gamma(rows), self.coef0, self.degree, self.fit_intercept)
-        kernel.see(rows, radius_squared if self.budget is None else np.inf)
+        kernel.choose_precision(rows, radius_squared if self.budget is None else np.inf)
         tie = tie_code(self.tie, len(classes), self.multi_class)
         ledger = DualLedger(classes, rows.n, kernel, tie=tie, scored=self.record, budget=self.budget)
         joint = len(classes) > 2 and self.multi_class == "joint"

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 
 from separatrix.engine.inputs import example_weight, names_of, schema_kept
-from separatrix.engine.labels import Codes, encode, plain
+from separatrix.engine.labels import Codes, as_labels, encode
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
 from separatrix.engine.parcel import MOST, Parcel, State
 from separatrix.engine.parcel import number as number_of
@@ -63,7 +63,7 @@ def margin(w: Any, X: Any, y: Any, *, b: float = 0.0, signed: bool = True) -> fl
 
 def _sides(y: Any) -> Floats:
     """Return ±1 for labels of two classes in any form."""
-    y = plain(y)
+    y = as_labels(y)
     classes, codes = encode(y)
     if len(classes) > 2:
         raise ValueError(f"the margin of one w is for two classes, but y has {len(classes)}")

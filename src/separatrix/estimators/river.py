@@ -12,7 +12,7 @@ from separatrix.engine.orders import Visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, BareRows, Floats, Ints, frozen
 from separatrix.engine.run import Run
-from separatrix.engine.survivors import Ballot
+from separatrix.engine.votes import Ballot
 from separatrix.kernels.learning import rows as kernels
 
 try:

@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 from separatrix.engine.inputs import HeldOut, names_of
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.parameters import Constraint, boolean, choices, none, number, whole
+from separatrix.engine.pocket import Pocket
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.run import Run, Watcher
 from separatrix.engine.stopping import History
-from separatrix.engine.survivors import Ballot, Pocket
+from separatrix.engine.votes import Ballot
 from separatrix.engine.weights import Flat, Weights
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner

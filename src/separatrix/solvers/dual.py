@@ -1,8 +1,11 @@
-"""Training in the dual: scores kept up to date, so that a pass costs what its mistakes cost (L4 2; F&S 1999).
+"""Training in the dual: stored scores are updated, so that the cost of a pass depends on its mistakes (L4 2; F&S 1999).
 
-Each example has its scores as of its last visit. When it is visited again, only the kernel values against the mistakes made
-since are needed: examples × mistakes over a whole training, however many passes there are. Blocks of examples meet blocks of
-mistakes, so that BLAS makes the products; those with examples that were mistaken before come from a cache.
+The scores of each example are stored as of its last visit. When it is visited again, only its kernel values with the
+mistakes made since then are needed: examples × mistakes over a whole training, whatever the number of passes. Blocks of
+examples are multiplied with blocks of mistakes by BLAS; products with examples mistaken earlier come from a cache.
+
+The invariant: the scores of example i are the sum of the effects of the first `_absorbed[i]` corrections, and all of
+them are included when it is presented.
 """
 
 from __future__ import annotations
@@ -21,18 +24,19 @@ from separatrix.engine.stopping import StateDigests
 from separatrix.kernels.learning import dual
 from separatrix.solvers.dual_ledger import DualLedger
 from separatrix.solvers.dual_votes import Voters
-from separatrix.solvers.kernel_matrix import COLUMNS, Examples, Kernel, Side
+from separatrix.solvers.kernel_matrix import COLUMNS, BlockSide, Kernel, KernelRows
 from separatrix.solvers.projectron import ProjectedRun
-from separatrix.solvers.threads import Crew, alone
+from separatrix.solvers.threads import ForEach, one_by_one
 
 BLOCK = 1000
-"""So many examples are brought up to date at once …"""
+"""The scores of so many examples are updated at once …"""
 SHORT_BLOCK = 128
-"""… and so many are then presented with their kernel values among themselves at hand."""
-PART = 250
-WORTHWHILE = 1 << 15
-"""A block of products is shared among the hands in parts of so many rows, if it has so many entries."""
-NEVER = -1
+"""… and so many of them are then presented together, with the matrix of their kernel values."""
+ROWS_PER_TASK = 250
+PARALLEL_ENTRIES = 1 << 15
+"""A block of products with at least so many entries is computed in threads, in tasks of so many rows."""
+NONE = -1
+"""In place of a number that is not there."""
 NO_GRAM: Floats = np.empty((0, 0))
 
 
@@ -46,35 +50,36 @@ class Corrections:
         return len(self._columns[0].values)
 
     def append(self, example: Array, up: Array, down: Array, by: Array) -> None:
-        """Add some: on which examples, the classes raised and lowered, and by how much."""
-        for column, more in zip(self._columns, (example, up, down, by), strict=True):
-            column.append(more)
+        """Add corrections: the examples, the classes raised and lowered, and the sizes."""
+        for column, values in zip(self._columns, (example, up, down, by), strict=True):
+            column.append(values)
 
     def since(self, begin: int) -> tuple[Array, ...]:
         """Return the columns from number `begin` on."""
         return tuple(column.values[begin:] for column in self._columns)
 
 
-class Cache:
-    """Products of all examples with those mistaken first, as many as its memory holds.
+class ProductCache:
+    """Products of all examples with the examples that were mistaken first, as many of these as fit into the memory.
 
-    The product of example i with the one that has slot s is there once i has been brought up to date beyond the
-    correction at which that one was `born`.
+    Example j has a column, slot[j], and first_correction[j] is the number of the first correction on it. The entry of
+    example i in that column is valid once `_absorbed[i]` exceeds first_correction[j]: i absorbed the correction, and its
+    product with j was stored then.
     """
 
     def __init__(self, n: int, kernel: Kernel, megabytes: float) -> None:
         size = 0 if kernel.precomputed else int(megabytes * (1 << 20)) // (n * np.dtype(kernel.dtype).itemsize)
         self.products = np.empty((n, min(n, size)), kernel.dtype)
-        self.slot = np.full(n, NEVER, np.int64)
-        self.born = np.full(n, NEVER, np.int64)
+        self.slot = np.full(n, NONE, np.int64)
+        self.first_correction = np.full(n, NONE, np.int64)
         self._used = 0
 
-    def meet(self, examples: Ints, number: int) -> Ints:
-        """See the examples of corrections from `number` on; return those that now have a slot for the first time."""
+    def assign_slots(self, examples: Ints, number: int) -> Ints:
+        """Give slots to the examples of the corrections from `number` on; return the examples with a new slot."""
         slotted = []
         for k, i in enumerate(examples.tolist()):
-            if self.born[i] == NEVER:
-                self.born[i] = number + k
+            if self.first_correction[i] == NONE:
+                self.first_correction[i] = number + k
                 if self._used < self.products.shape[1]:
                     self.slot[i] = self._used
                     self._used += 1
@@ -82,15 +87,19 @@ class Cache:
         return np.array(slotted, np.int64)
 
     def store(self, members: Ints, examples: Ints, products: Array) -> None:
-        """Keep the products of the members with those examples that have a slot: they come first, slot after slot."""
+        """Store the products of the members with those examples that have a slot.
+
+        Slots are given in the order of first corrections, in which `examples` are too. So the examples with a slot come
+        first, and their slots are consecutive.
+        """
         slots = self.slot[examples]
-        count = int(np.count_nonzero(slots != NEVER))
+        count = int(np.count_nonzero(slots != NONE))
         if count:
             self.products[members, slots[0] : slots[0] + count] = products[:, :count]
 
 
 class DualRun:
-    """The state of one training: the scores of all examples, the corrections they know of, and the ledger."""
+    """The state of one training: the scores of all examples, how many corrections they include, and the ledger."""
 
     def __init__(
         self,
@@ -104,13 +113,13 @@ class DualRun:
         n, K = problem.rows.n, ledger.n_outputs
         self.kernel, self.problem, self.ledger, self.joint = kernel, problem, ledger, joint
         self.seed, self.presented = seed, 0
-        self._crew: Crew = alone
-        self.examples = Examples(kernel, problem.rows)
+        self._for_each: ForEach = one_by_one
+        self.examples = KernelRows(kernel, problem.rows)
         self.scores = np.zeros((n, K))
         self.corrections = Corrections()
-        self._shown = np.flatnonzero(problem.weight) if problem.weight.size else np.arange(n)
-        self._known = np.zeros(n, np.int64)
-        self._cache = Cache(n, kernel, cache_mb)
+        self._active = np.flatnonzero(problem.weight) if problem.weight.size else np.arange(n)
+        self._absorbed = np.zeros(n, np.int64)
+        self._cache = ProductCache(n, kernel, cache_mb)
         self._scratch = np.empty(K)
         self._out = tuple(np.empty(SHORT_BLOCK * K, dtype) for dtype in ("i8", "i8", "i4", "i4", "f8", "f8"))
 
@@ -118,54 +127,62 @@ class DualRun:
         """Present examples in order, writing the ledger; return the number of mistakes."""
         before = len(self.ledger)
         self.presented += len(order)
-        with self.kernel.crew(len(self._shown) > BLOCK) as self._crew:
+        with self.kernel.in_threads(len(self._active) > BLOCK) as self._for_each:
             for begin in range(0, len(order), BLOCK):
                 block = order[begin : begin + BLOCK]
-                self._bring_up(self.examples.side(np.unique(block)))
+                self._update(self.examples.side(np.unique(block)))
                 for at in range(0, len(block), SHORT_BLOCK):
                     self._present(block[at : at + SHORT_BLOCK])
         return len(self.ledger) - before
 
-    def bring_up(self) -> None:
-        """Let every example that is presented know of all corrections, those together that know of equally many."""
-        shown = self._shown[np.argsort(self._known[self._shown], kind="stable")]
-        with self.kernel.crew(len(self._shown) > BLOCK) as self._crew:
-            for begin in range(0, len(shown), BLOCK):
-                self._bring_up(self.examples.side(np.sort(shown[begin : begin + BLOCK])))
+    def update_scores(self) -> None:
+        """Let all corrections change the scores of every example that is presented.
+
+        Examples that have absorbed equally many corrections are taken together, since a block needs the products with all
+        corrections that one of its examples lacks.
+        """
+        members = self._active[np.argsort(self._absorbed[self._active], kind="stable")]
+        with self.kernel.in_threads(len(self._active) > BLOCK) as self._for_each:
+            for begin in range(0, len(members), BLOCK):
+                self._update(self.examples.side(np.sort(members[begin : begin + BLOCK])))
 
     def mistakes(self) -> int:
-        """Return how many examples the scores get wrong, all of them being up to date."""
+        """Return how many examples the scores get wrong; all scores must have been updated."""
         problem = self.problem
         wrong = dual.count_mistakes(problem.codes, problem.weight, self.scores, self._scratch, self.joint, self.ledger.tie)
         return int(wrong)
 
-    def _bring_up(self, left: Side) -> None:
-        """Let the corrections that some examples do not know of change their scores."""
+    def _update(self, left: BlockSide) -> None:
+        """Let the corrections that some examples have not absorbed change their scores."""
         members = left.which
-        since, now = int(self._known[members].min()), len(self.corrections)
+        since, now = int(self._absorbed[members].min()), len(self.corrections)
         if since == now:
             return
-        first = self._known[members] - since
-        self._known[members] = now
+        first = self._absorbed[members] - since
+        self._absorbed[members] = now
         example, *corrections = self.corrections.since(since)
-        names, place, column = np.unique(example, return_index=True, return_inverse=True)
-        cached = (self._cache.slot[names] != NEVER) & (self._cache.born[names] < since)
+        mistaken, place, column = np.unique(example, return_index=True, return_inverse=True)
+        # `since` is the least number of corrections absorbed by any member: older products are valid for all of them.
+        cached = (self._cache.slot[mistaken] != NONE) & (self._cache.first_correction[mistaken] < since)
         fresh = np.flatnonzero(~cached)
         fresh = fresh[np.argsort(place[fresh])]  # by their first correction, which is the order of their slots
-        parts = [(left.part(k, k + PART), first[k : k + PART]) for k in range(0, len(members), PART)]
+        size = ROWS_PER_TASK
+        parts = [(left.part(k, k + size), first[k : k + size]) for k in range(0, len(members), size)]
         for chosen in (np.flatnonzero(cached), *(fresh[k : k + COLUMNS] for k in range(0, len(fresh), COLUMNS))):
             if not chosen.size:
                 continue
-            position = np.full(len(names), NEVER)
+            position = np.full(len(mistaken), NONE)
             position[chosen] = np.arange(len(chosen))
-            which = np.flatnonzero(position[column] != NEVER)
+            which = np.flatnonzero(position[column] != NONE)
             events = tuple(frozen(values[which]) for values in (position[column], *corrections))
-            right = self.examples.side(names[chosen])
+            right = self.examples.side(mistaken[chosen])
             task = partial(self._absorb, right, bool(cached[chosen[0]]), which, events)
-            (self._crew if len(members) * len(chosen) >= WORTHWHILE else alone)(task, parts)
+            (self._for_each if len(members) * len(chosen) >= PARALLEL_ENTRIES else one_by_one)(task, parts)
 
-    def _absorb(self, right: Side, cached: bool, which: Ints, events: tuple[Array, ...], part: tuple[Side, Ints]) -> None:
-        """Let corrections change the scores of a part of the examples, from the first one on that each does not know of."""
+    def _absorb(
+        self, right: BlockSide, cached: bool, which: Ints, events: tuple[Array, ...], part: tuple[BlockSide, Ints]
+    ) -> None:
+        """Let corrections change the scores of a part of the examples, each from the first one on that it lacks."""
         left, first = part
         begin, end = np.searchsorted(which, first), np.full(len(first), len(which))
         if cached:
@@ -179,30 +196,34 @@ class DualRun:
         )
 
     def _present(self, order: Ints) -> None:
-        """Present a few examples, with their kernel values among themselves once one of them is mistaken."""
+        """Present a few examples; after the first mistake, with the matrix of their kernel values.
+
+        The compiled code stops at a mistake that it cannot correct without that matrix, and is called again with it. From
+        then on it also updates the scores of the members itself.
+        """
         members, visit = np.unique(order, return_inverse=True)
         side = self.examples.side(members)
-        self._bring_up(side)
+        self._update(side)
         problem, done, products, gram = self.problem, 0, NO_GRAM, NO_GRAM
         while done < len(visit):
-            found, done, self.ledger.steps = (
+            count, done, self.ledger.steps = (
                 int(value)
                 for value in dual.present(
                     *(gram, frozen(visit), members, problem.codes, problem.weight, self.scores, self._scratch, done),
                     *(False, self.joint, self.ledger.tie, self.ledger.steps, self._out),
                 )
             )
-            if found:
-                self._record(side, products, [column[:found] for column in self._out])
+            if count:
+                self._record(side, products, [column[:count] for column in self._out])
             elif done < len(visit):
                 products = self.kernel.products(side, side)
                 gram = self.kernel.filled(products, side, side).T.copy()
-        self._known[members] = len(self.corrections)
+        self._absorbed[members] = len(self.corrections)
 
-    def _record(self, side: Side, products: Array, mistakes: list[Array]) -> None:
+    def _record(self, side: BlockSide, products: Array, mistakes: list[Array]) -> None:
         """Write mistakes into the ledger, and their products with the members into the cache."""
         _, example, up, down, by, _ = mistakes
-        fresh = self._cache.meet(example, len(self.corrections))
+        fresh = self._cache.assign_slots(example, len(self.corrections))
         if fresh.size:
             self._cache.store(side.which, fresh, products[:, np.searchsorted(side.which, fresh)])
         self.ledger.append(*mistakes)
@@ -240,7 +261,7 @@ class DualPasses:
 
     def make_pass(self, number: int) -> tuple[int, float]:
         """Present all examples once; a loss is not kept."""
-        self.run.bring_up()
+        self.run.update_scores()
         self.run.ledger.begin_pass()
         return self.run.present(visited(self.order, self.run.problem, self.run.seed, number)), 0.0
 
@@ -265,7 +286,7 @@ class DualPasses:
 
     def state(self) -> tuple[Array, ...]:
         """Return a digest of the scores of all examples, which determine all that follows."""
-        self.run.bring_up()
+        self.run.update_scores()
         return self._digests.add(self.run.scores)
 
     def past_states(self) -> Iterable[tuple[Array, ...]]:

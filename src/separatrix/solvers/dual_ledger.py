@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.growable import Column
-from separatrix.engine.labels import Codes, encode_as, plain
+from separatrix.engine.labels import Codes, as_labels, encode_as
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, as_rows, frozen
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.kernels.codes import NOBODY, TIE_IS_MISTAKE, TIE_IS_PLUS
 from separatrix.kernels.learning import dual
-from separatrix.solvers.kernel_matrix import COLUMNS, Examples, Kernel, Side
+from separatrix.solvers.kernel_matrix import COLUMNS, BlockSide, Kernel, KernelRows
 
 WHOLE = float(1 << 53)
 ROUNDING = 64.0
 AS_GIVEN = (dual.GIVEN, 0.0, 0.0, 0, 0.0)
-NOT_KEPT = "under a budget the weights on the way are kept only with record=True: train with it"
+NOT_RECORDED = "under a budget the weights on the way are kept only with record=True: train with it"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class DualLedger(Ledger):
     def combination(self) -> Floats:
         """The correction of each mistake on the stored examples."""
         if self._combinations is None:
-            raise ValueError(NOT_KEPT)
+            raise ValueError(NOT_RECORDED)
         table = np.zeros((len(self), len(self.basis)))
         for row, combination in zip(table, self._combinations, strict=False):
             row[: len(combination)] = combination
@@ -159,19 +159,19 @@ class DualLedger(Ledger):
 
         Exactly where all kernel values are whole numbers and there is no budget; else up to rounding.
         """
-        rows, labels = as_rows(X), plain(y)
+        rows, labels = as_rows(X), as_labels(y)
         if rows.n != self.n_features or len(labels) != rows.n:
             return False
         try:
             codes = encode_as(self.classes, labels)
         except ValueError:
             return False
-        examples, numbers = Examples(self.kernel, rows), np.arange(len(self))
+        examples, numbers = KernelRows(self.kernel, rows), np.arange(len(self))
         before = np.searchsorted(self.step, self.step)  # one visit makes all its mistakes at once
         parts = (numbers[begin : begin + COLUMNS] for begin in range(0, len(self), COLUMNS))
         return all(self._audit(examples, codes, part, before[part]) for part in parts)
 
-    def _audit(self, examples: Examples, codes: Codes, which: Ints, before: Ints) -> bool:
+    def _audit(self, examples: KernelRows, codes: Codes, which: Ints, before: Ints) -> bool:
         """Tell whether some mistakes were mistakes: the right class raised, and no lead over the class lowered."""
         scores, largest, whole = self._scores(examples, which, before)
         example, up, down, by = self.corrections()
@@ -195,7 +195,7 @@ class DualLedger(Ledger):
             return False
         return not np.any((lead > slack) | (exact & (lead == 0.0) & _tie_wins(up, down, self.tie)))
 
-    def _scores(self, examples: Examples, which: Ints, before: Ints) -> tuple[Floats, float, bool]:
+    def _scores(self, examples: KernelRows, which: Ints, before: Ints) -> tuple[Floats, float, bool]:
         """Return the scores at which some mistakes were made, the largest kernel value, and whether all were whole."""
         example, *corrections = (column[: before.max(initial=0)] for column in self.corrections())
         left, largest, whole = examples.side(self.example[which].astype(np.int64)), 0.0, self.budget is None
@@ -211,7 +211,7 @@ class DualLedger(Ledger):
             absorb(values, every, events, np.searchsorted(chosen, before), scores)
         return scores, largest, whole
 
-    def _values(self, left: Side, examples: Examples, names: Ints) -> Floats:
+    def _values(self, left: BlockSide, examples: KernelRows, names: Ints) -> Floats:
         """Return kernel values with the named examples; under a budget, with the corrections of the numbered mistakes."""
         if self.budget is None:
             return self.kernel.values(left, examples.side(names))

@@ -7,14 +7,14 @@ import numpy as np
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows, frozen
 from separatrix.kernels.learning import replays
-from separatrix.solvers.dual_ledger import NOT_KEPT, DualLedger, absorb, summed
-from separatrix.solvers.kernel_matrix import Examples
+from separatrix.solvers.dual_ledger import NOT_RECORDED, DualLedger, absorb, summed
+from separatrix.solvers.kernel_matrix import KernelRows
 
 PREDICTIONS = ("last", "averaged", "voted", "random")
 ON_THE_WAY = ("voted", "random")
-"""Those that need all the weights that a run went through."""
+"""Those that need all weights that the run had, not only the last and the averaged ones."""
 VALUES_BYTES = 1 << 24
-"""The memory that each hand has for the kernel values of a block of rows with all mistaken examples."""
+"""The memory that each thread has for the kernel values of a block of rows with all mistaken examples."""
 
 
 class Voters:
@@ -88,9 +88,9 @@ class Voters:
     def scores(self, rows: Rows, how: str, seed: int) -> Floats:
         """Return the scores of some rows, rows × outputs; voted: the share of the votes; random: by a voter for each row."""
         if how in ON_THE_WAY and self._coefficients is not None:
-            raise ValueError(f"predict_with={how!r} needs the weights on the way: {NOT_KEPT}")
-        examples = Examples(self.kernel, rows)
-        support = Examples(self.kernel, self.rows).side(self.support if self.rows is None else np.arange(self.rows.n))
+            raise ValueError(f"predict_with={how!r} needs the weights on the way: {NOT_RECORDED}")
+        examples = KernelRows(self.kernel, rows)
+        support = KernelRows(self.kernel, self.rows).side(self.support if self.rows is None else np.arange(self.rows.n))
         out, coefficients = np.zeros((rows.n, self._K)), self._scaled(how).T
         drawn = np.random.default_rng([seed, 0, 2]).integers(1, self._steps + 1, size=rows.n)
         wide = len(self.support) if self._combination is None else len(self._step)
@@ -109,8 +109,8 @@ class Voters:
             else:
                 np.matmul(values, coefficients, out=scores)
 
-        with self.kernel.crew(rows.n > at_once) as share:
-            share(score, range(0, rows.n, at_once))
+        with self.kernel.in_threads(rows.n > at_once) as for_each:
+            for_each(score, range(0, rows.n, at_once))
         return out / self._steps if how in ("averaged", "voted") else out
 
     def _vote(self, values: Floats, votes: Floats) -> None:

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from separatrix.engine.parcel import State, StateError, flag, number, whole, word
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, dense_product, frozen
 from separatrix.kernels.learning import dual
-from separatrix.solvers.threads import Crew, alone, crew
+from separatrix.solvers.threads import ForEach, in_threads, one_by_one
 
 COLUMNS = 1024
 """A block of products is so many columns wide at most."""
@@ -58,8 +58,8 @@ class Kernel:
         kernel.double = flag(state, "double")
         return kernel
 
-    def see(self, rows: Rows, radius_squared: float) -> None:
-        """Settle the precision of the products by the training rows."""
+    def choose_precision(self, rows: Rows, radius_squared: float) -> None:
+        """Choose the precision of the products for the training rows."""
         self.double = rows.source.dtype != np.float32 or radius_squared >= WHOLE_IN_FLOAT32
 
     @property
@@ -67,32 +67,32 @@ class Kernel:
         """The type of products between training rows."""
         return np.float64 if self.double or self.precomputed or self.function is not None else np.float32
 
-    def crew(self, large: bool) -> AbstractContextManager[Crew]:
-        """Return the hands for some work with this kernel; a function of the caller is left to its own threads."""
-        return crew(large) if self.function is None else nullcontext(alone)
+    def in_threads(self, large: bool) -> AbstractContextManager[ForEach]:
+        """Return a context for parallel work with this kernel; a function of the caller is called in one thread."""
+        return in_threads(large) if self.function is None else nullcontext(one_by_one)
 
-    def products(self, left: Side, right: Side) -> Array:
-        """Return ⟨x, z⟩ for the rows x of one side and z of the other, or the kernel values where they come ready."""
+    def products(self, left: BlockSide, right: BlockSide) -> Array:
+        """Return ⟨x, z⟩ for the rows x of one side and z of the other; of a precomputed kernel or a function, its values."""
         if self.precomputed:
             return left.entries(right.which)
         if self.function is not None:
             return self._called(left, right)
         return dense_product(left.points, right.points.T)
 
-    def _called(self, left: Side, right: Side) -> Array:
+    def _called(self, left: BlockSide, right: BlockSide) -> Array:
         assert self.function is not None
-        given = np.ascontiguousarray(self.function(left.points, right.points), dtype=np.float64)
+        values = np.ascontiguousarray(self.function(left.points, right.points), dtype=np.float64)
         expected = (len(left.which), len(right.which))
-        if given.shape != expected:
+        if values.shape != expected:
             raise ValueError(
-                f"the kernel returned an array of shape {given.shape} for {expected[0]} and {expected[1]} rows: it takes "
+                f"the kernel returned an array of shape {values.shape} for {expected[0]} and {expected[1]} rows: it takes "
                 "two matrices and must return k(x, z) for each row x of the first and z of the second"
             )
-        if not np.isfinite(given).all():
+        if not np.isfinite(values).all():
             raise ValueError("the kernel returned NaN or infinity: its values must be finite")
-        return given
+        return values
 
-    def values(self, left: Side, right: Side) -> Floats:
+    def values(self, left: BlockSide, right: BlockSide) -> Floats:
         """Return the kernel values, bias included."""
         out = np.empty((len(left.which), len(right.which)))
         for begin in range(0, len(right.which), COLUMNS):
@@ -100,19 +100,19 @@ class Kernel:
             self._fill(self.products(left, columns), left, columns, out, begin)
         return out
 
-    def filled(self, products: Array, left: Side, right: Side) -> Floats:
-        """Return the kernel values of products that are at hand."""
+    def filled(self, products: Array, left: BlockSide, right: BlockSide) -> Floats:
+        """Return the kernel values that follow from products."""
         out = np.empty(products.shape)
         self._fill(products, left, right, out, 0)
         return out
 
-    def _fill(self, products: Array, left: Side, right: Side, out: Floats, begin: int) -> None:
+    def _fill(self, products: Array, left: BlockSide, right: BlockSide, out: Floats, begin: int) -> None:
         scratch = np.empty((2, products.shape[1]))
         dual.fill(products, NO_ORDER, self.form, left.norms, right.norms, scratch, out, begin)
 
 
-class Examples:
-    """Rows with what the kernel needs of them; none at all for the columns of a precomputed kernel."""
+class KernelRows:
+    """Rows with the norms that the kernel needs; the columns of a precomputed kernel have no rows."""
 
     def __init__(self, kernel: Kernel, rows: Rows | None) -> None:
         self.kernel, self.rows, self.norms = kernel, rows, NO_WEIGHT
@@ -120,36 +120,36 @@ class Examples:
             sides = (self.side(np.arange(begin, end)).points for begin, end, *_ in rows.blocks())
             self.norms = np.concatenate([_squared_norms(points) for points in sides] or [NO_WEIGHT])
 
-    def side(self, which: Ints) -> Side:
+    def side(self, which: Ints) -> BlockSide:
         """Return some of the rows as one side of a block of kernel values."""
-        return Side(self, which)
+        return BlockSide(self, which)
 
 
-class Side:
-    """Some of the examples, as one side of a block of kernel values."""
+class BlockSide:
+    """Some of the rows, as one side of a block of kernel values."""
 
-    def __init__(self, examples: Examples, which: Ints) -> None:
-        self._examples, self.which = examples, which
-        self.norms = frozen(examples.norms[which]) if examples.norms.size else NO_WEIGHT
+    def __init__(self, rows: KernelRows, which: Ints) -> None:
+        self._kernel_rows, self.which = rows, which
+        self.norms = frozen(rows.norms[which]) if rows.norms.size else NO_WEIGHT
 
     @cached_property
     def points(self) -> Any:
         """The rows themselves, as BLAS multiplies them."""
-        assert self._examples.rows is not None
-        points = self._examples.rows.take(self.which).source
-        return points.astype(np.float64) if self._examples.kernel.double and points.dtype != np.float64 else points
+        assert self._kernel_rows.rows is not None
+        points = self._kernel_rows.rows.take(self.which).source
+        return points.astype(np.float64) if self._kernel_rows.kernel.double and points.dtype != np.float64 else points
 
     def entries(self, columns: Ints) -> Array:
         """Return some columns of these rows: of a precomputed kernel, the values."""
-        assert self._examples.rows is not None
-        source = self._examples.rows.source
+        assert self._kernel_rows.rows is not None
+        source = self._kernel_rows.rows.source
         if sp.issparse(source):
             return np.asarray(source[self.which][:, columns].toarray(), dtype=np.float64)
         return np.asarray(source[np.ix_(self.which, columns)], dtype=np.float64)
 
-    def part(self, begin: int, end: int) -> Side:
+    def part(self, begin: int, end: int) -> BlockSide:
         """Return some of these rows."""
-        return Side(self._examples, self.which[begin:end])
+        return BlockSide(self._kernel_rows, self.which[begin:end])
 
 
 def _squared_norms(points: Any) -> Floats:

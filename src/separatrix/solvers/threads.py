@@ -1,7 +1,7 @@
-"""Many hands: parts of a computation on as many threads as BLAS would take, each with a BLAS of one thread.
+"""Parts of a computation on as many threads as BLAS would take, each with a BLAS of one thread.
 
-The threads of BLAS itself wait for each other at every product, which on a busy machine costs more than they bring. The
-parts are the same whatever the number of hands, so the result is too.
+The threads of BLAS itself wait for each other after every product, which costs more than they gain on a busy machine. The
+parts do not depend on the number of threads, so the result does not either.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-Crew = Callable[[Callable[..., Any], Iterable[Any]], None]
-"""A function that calls another one on each of some parts, and returns when all are done."""
+ForEach = Callable[[Callable[..., Any], Iterable[Any]], None]
+"""A function that calls a task with each of some parts, and returns when all calls have returned."""
 
 
-def alone(task: Callable[..., Any], parts: Iterable[Any]) -> None:
-    """Do the parts one after the other."""
+def one_by_one(task: Callable[..., Any], parts: Iterable[Any]) -> None:
+    """Call the task with each part in this thread."""
     for part in parts:
         task(part)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def _blas_libraries() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
-def crew(large: bool) -> Iterator[Crew]:
-    """Yield a crew for the work inside; work that is not large is done alone, with a BLAS of one thread all the same."""
-    hands = max((library.num_threads for library in _libraries().lib_controllers), default=1)
-    with _libraries().limit(limits=1):
-        if not large or hands == 1:
-            yield alone
+def in_threads(large: bool) -> Iterator[ForEach]:
+    """Yield a `ForEach` that uses threads if the work is large; BLAS uses one thread in any case."""
+    threads = max((library.num_threads for library in _blas_libraries().lib_controllers), default=1)
+    with _blas_libraries().limit(limits=1):
+        if not large or threads == 1:
+            yield one_by_one
             return
-        with ThreadPoolExecutor(hands) as pool:
+        with ThreadPoolExecutor(threads) as pool:
 
-            def together(task: Callable[..., Any], parts: Iterable[Any]) -> None:
-                for done in [pool.submit(task, part) for part in parts]:
-                    done.result()
+            def for_each(task: Callable[..., Any], parts: Iterable[Any]) -> None:
+                for future in [pool.submit(task, part) for part in parts]:
+                    future.result()
 
-            yield together
+            yield for_each

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from separatrix.analysis.best_separator import best_separator
 from separatrix.analysis.tracing import presentations
 from separatrix.data.errors import DataError
-from separatrix.engine.labels import encode, encode_as, plain
+from separatrix.engine.labels import as_labels, encode, encode_as
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Rows, as_rows
 from separatrix.engine.weights import Weights
@@ -48,7 +48,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
     if experiment.X.size > MOST_NUMBERS:
         n, d = experiment.X.shape
         raise DataError(f"{experiment.name} is too large for a page: {n:,} examples of {d:,} features")
-    labels = plain(np.asarray(experiment.y))
+    labels = as_labels(np.asarray(experiment.y))
     Z = experiment.X if experiment.phi is None else np.asarray(experiment.phi.fit_transform(experiment.X), np.float64)
     model = _fitted(experiment, Z, labels)
     ledger = model.ledger_
@@ -61,7 +61,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
     if experiment.held_out is not None:
         X, y = (
             np.vstack([X, experiment.held_out[0]]),
-            np.append(codes, encode_as(classes, plain(np.asarray(experiment.held_out[1])))),
+            np.append(codes, encode_as(classes, as_labels(np.asarray(experiment.held_out[1])))),
         )
     last = path[-1] if path is not None else None
     return {

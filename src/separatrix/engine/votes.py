@@ -1,4 +1,4 @@
-"""What follows from how long each weight vector survived: the votes and the pocket (L4 8, L1 3)."""
+"""The votes of the weight vectors of a run, each as many as the steps that it survived (L4 8)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.ledger import Ledger
-from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, dense_product, frozen
-from separatrix.engine.run import Run
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.kernels.learning import replays
 
 PRODUCT_BYTES = 1 << 25
-TRIED_PER_PASS = 10
+"""The memory for the products of a block of examples with the mistaken rows."""
 
 
 class Ballot:
-    """The votes on some examples. Mistakes made later can be counted on, without starting again."""
+    """The votes on some examples, counted mistake by mistake: `count` continues after the mistakes counted before.
+
+    Weight vector k is the one after k mistakes. Its score of an example differs from that of vector k − 1 by the correction
+    times the product of the example with the mistaken row, so no weight vector is ever built: `scores` is that of the
+    vector reached so far, and `votes` the sum of the votes before it.
+    """
 
     def __init__(self, ledger: Ledger, joint: bool, voters: Rows) -> None:
         K = n_outputs(len(ledger.classes))
@@ -36,6 +39,7 @@ class Ballot:
         for begin in range(self.counted, end, at_once):
             self._count(rows, numbers, slice(begin, min(begin + at_once, end)))
         self.counted = end
+        # The last weight vector still survives: its votes are added to a copy, and not to those that are stored.
         shares, last = self.votes.copy(), frozen(ledger.survival(end))
         nothing = np.empty((len(shares), 0))
         replays.vote(nothing, nothing, *self._columns(slice(end, end)), last, self.scores, shares, self.joint)
@@ -50,6 +54,7 @@ class Ballot:
         return frozen(row), frozen(pair[0]), frozen(pair[1]), frozen(correction)
 
     def _count(self, rows: Rows, numbers: Array, which: slice) -> None:
+        """Count some mistakes; where the rule keeps variances, the correction is along Σx and not along x."""
         ledger, size = self.ledger, which.stop - which.start
         survived = frozen(np.append(ledger.survival(which.start)[:size], 0.0))
         if self._spread is None:
@@ -67,58 +72,10 @@ class Ballot:
         for begin in range(0, self.voters.n, at_once):
             part = slice(begin, min(begin + at_once, self.voters.n))
             voters = _float64(self.voters.take(part))
-            products = [dense_product(voters, known.T) + bias for known, bias in added]
+            products = [dense_product(voters, directions.T) + bias for directions, bias in added]
             replays.vote(products[0], products[-1], *columns, survived, self.scores[part], self.votes[part], self.joint)
 
 
 def _float64(rows: Rows) -> Array:
     source: Array = rows.source
     return source.astype(np.float64, copy=False)
-
-
-class Pocket:
-    """The best survivor: replaced only by weights with fewer training mistakes.
-
-    After each pass, those of its weight vectors that lasted longest are tried on all training examples, longest first, and
-    at the end the last weights: trying every one would cost a pass for each mistake.
-    """
-
-    def __init__(self, run: Run, problem: Problem, *, tries_last: bool = True) -> None:
-        self.tries_last = tries_last
-        self._now = run.ledger.state(problem.rows.sparse, run.ledger.start)
-        self.best = self._now.weights()
-        self.fewest = run.training_mistakes(problem, self._now, decided=True)
-        self._tried = 0
-        self._since = 0
-        run.ledger.kept = 0
-
-    def after_pass(self, run: Run, problem: Problem) -> None:
-        """Try the longest survivors of the pass; the weights still standing may have come from an earlier one."""
-        lasted = run.ledger.survival(self._since)
-        numbers = np.arange(self._since, len(run.ledger) + 1)
-        lasted[numbers == self._tried] = 0.0
-        longest = np.argsort(-lasted, kind="stable")[:TRIED_PER_PASS]
-        self._try(run, problem, numbers[longest[lasted[longest] > 0.0]])
-        self._since = len(run.ledger)
-        run.used = self.best
-
-    def _try(self, run: Run, problem: Problem, chosen: Ints) -> None:
-        """Build the weights after each chosen number of mistakes, in one replay, and count their training mistakes."""
-        ledger, at, found = run.ledger, self._since, {}
-        for k in np.sort(chosen).tolist():
-            ledger.replay_into(self._now, problem.rows, ledger.example, slice(at, k))
-            at = k
-            mistakes = run.training_mistakes(problem, self._now, decided=True)
-            if mistakes < self.fewest:
-                found[k] = mistakes, self._now.weights()
-            self._tried = k
-        ledger.replay_into(self._now, problem.rows, ledger.example, slice(at, len(ledger)))
-        for k in chosen.tolist():
-            if k in found and found[k][0] < self.fewest:
-                self.fewest, self.best = found[k]
-                ledger.kept = k
-
-    def after_training(self, run: Run, problem: Problem) -> None:
-        """Try the last weights too, however short they lasted."""
-        if self.tries_last and self._tried != len(run.ledger):
-            self._try(run, problem, np.asarray([len(run.ledger)]))
