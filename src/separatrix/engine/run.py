@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from separatrix.engine.ledger import NEVER, Ledger
 from separatrix.engine.orders import ORDERS, Visits, visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
-from separatrix.engine.rows import NO_ORDER, Array, Ints, Rows, writable
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, writable
 from separatrix.engine.rules import RULES, TIES, Rule, tie_code
 from separatrix.engine.weights import Flat, Weights, averaged, n_outputs
 from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
@@ -141,7 +142,7 @@ class Run:
 
     def is_finite(self) -> bool:
         """Tell whether weights and averages are finite."""
-        return all(not W.size or bool(np.isfinite(W.max()) and np.isfinite(W.min())) for W in (self.last.W, self.late.W))
+        return all(are_finite(W) for W in (self.last.W, self.late.W))
 
     def restore(self, then: Snapshot) -> None:
         """Go back to how things were after an earlier pass."""
@@ -297,6 +298,11 @@ class Run:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, tally=writable(state["tally"]))
+
+
+def are_finite(values: Floats) -> bool:
+    """Tell whether all numbers are finite; a finite sum shows it at once."""
+    return isfinite(np.add.reduce(values)) or bool(np.isfinite(values).all())
 
 
 def _count_presented(problem: Problem, block: Visits) -> int:
