@@ -14,7 +14,7 @@ from separatrix.engine.stopping import (
     History,
     LossStall,
     PassLimit,
-    Proof,
+    ProvenInseparable,
     StateDigests,
     WeightsRepeat,
     reasons,
@@ -128,7 +128,7 @@ def clock(*times):
 
 def test_a_proof_is_looked_for_as_the_passes_double_for_as_long_as_training_took():
     passes = FakePasses(verdicts=["undecided", "undecided", "inseparable"])
-    reason = Proof(4, clock(100.0, 100.2, 103.0, 150.0))
+    reason = ProvenInseparable(4, clock(100.0, 100.2, 103.0, 150.0))
     answers = {number: reason.before(history_of(number), passes) for number in range(16)}
     assert not any(answers.values()) and passes.seconds == [1.0, 3.0]
     assert reason.before(history_of(16), passes) and passes.seconds == [1.0, 3.0, 50.0]
@@ -138,14 +138,14 @@ def test_a_proof_is_looked_for_as_the_passes_double_for_as_long_as_training_took
 @pytest.mark.parametrize(("verdict", "ends"), [("inseparable", True), ("touching", True), ("separable", False)])
 def test_only_a_proof_that_no_pass_will_be_clean_ends_training(verdict, ends):
     passes, history = FakePasses(verdicts=[verdict]), history_of(2)
-    reason = Proof(2, clock(0.0, 1.0))
+    reason = ProvenInseparable(2, clock(0.0, 1.0))
     assert reason.before(history, passes) is ends and history.verdict == verdict
     history.mistakes += [1, 1]
     assert reason.before(history, passes) is ends, "a verdict is final: no other proof is looked for"
 
 
 def test_a_resumed_training_looks_for_the_proofs_that_are_still_due():
-    reason, passes = Proof(4, clock(0.0, 1.0)), FakePasses(verdicts=["inseparable"])
+    reason, passes = ProvenInseparable(4, clock(0.0, 1.0)), FakePasses(verdicts=["inseparable"])
     assert not any(reason.before(history_of(number), passes) for number in range(9, 16))
     assert reason.before(history_of(16), passes)
 

@@ -203,7 +203,7 @@ class WeightsRepeat:
         return False
 
 
-class Proof:
+class ProvenInseparable:
     """End where it is proven that no pass will ever be clean. Proofs are looked for as the passes double."""
 
     name = "proof"
@@ -314,7 +314,7 @@ def reasons(
     if order == "cyclic" and repeats:
         chosen.append(WeightsRepeat(ends=max_iter is None))
     if max_iter is None:
-        chosen.append(Proof(FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF))
+        chosen.append(ProvenInseparable(FIRST_PROOF_OF_CYCLIC if order == "cyclic" else FIRST_PROOF))
     if early_stopping:
         chosen.append(HeldOutStall(patience))
     elif tol is not None:

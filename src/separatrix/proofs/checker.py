@@ -35,7 +35,7 @@ _BLOCK = 1 << 21
 _PRIME = (1 << 31) - 19
 
 
-class Examples:
+class ExactExamples:
     """The rows x̃ of X, with a 1 appended where there is a bias, and the class of each."""
 
     def __init__(self, X: Any, codes: NDArray[Any], n_classes: int, bias: bool) -> None:
@@ -209,7 +209,7 @@ class Examples:
 
 def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:
     """Return what is wrong with the proof for these examples, or None when every claim holds."""
-    examples = Examples(X, codes, proof.n_classes, proof.bias)
+    examples = ExactExamples(X, codes, proof.n_classes, proof.bias)
     if (examples.n, examples.d) != (proof.n, proof.d):
         return f"the proof is for {proof.n} × {proof.d} numbers, but the data have {examples.n} × {examples.d}"
     for check in (_well_formed, _verdict, _separation, _numbers):
@@ -219,7 +219,7 @@ def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:
     return None
 
 
-def _well_formed(proof: Proof, examples: Examples) -> str | None:
+def _well_formed(proof: Proof, examples: ExactExamples) -> str | None:
     spanned = proof.spanning is not None or bool(proof.equations)
     directed = proof.direction is not None and proof.separation not in ("complete", "quasi-complete")
     if directed or (spanned and proof.separation != "overlap"):
@@ -245,14 +245,14 @@ def _well_formed(proof: Proof, examples: Examples) -> str | None:
     return None
 
 
-def _is_loose(examples: Examples, ties: str) -> NDArray[np.bool_]:
+def _is_loose(examples: ExactExamples, ties: str) -> NDArray[np.bool_]:
     """Return for each pair whether a lead of 0 is right under this meaning of ties."""
     if examples.K == 2:
         return np.asarray(examples.codes == (1 if ties == "+1" else 0))[:, None]
     return np.asarray(np.arange(examples.K)[None, :] > examples.codes[:, None])
 
 
-def _loose_pairs(proof: Proof, examples: Examples, ties: str) -> list[bool]:
+def _loose_pairs(proof: Proof, examples: ExactExamples, ties: str) -> list[bool]:
     assert proof.witness is not None
     loose = _is_loose(examples, ties)
     return [
@@ -260,7 +260,7 @@ def _loose_pairs(proof: Proof, examples: Examples, ties: str) -> list[bool]:
     ]
 
 
-def _verdict(proof: Proof, examples: Examples) -> str | None:
+def _verdict(proof: Proof, examples: ExactExamples) -> str | None:
     meanings = ("+1", "-1") if proof.n_classes == 2 else ("first",)
     if (proof.ties is not None) != (proof.verdict == "touching"):
         return "a meaning of ties must be given for touching data, and only for these"
@@ -290,13 +290,13 @@ def _verdict(proof: Proof, examples: Examples) -> str | None:
     return None
 
 
-def _own(examples: Examples) -> NDArray[np.bool_]:
+def _own(examples: ExactExamples) -> NDArray[np.bool_]:
     if examples.K == 2:
         return np.zeros((examples.n, 1), bool)
     return np.asarray(np.arange(examples.K)[None, :] == examples.codes[:, None])
 
 
-def _separation(proof: Proof, examples: Examples) -> str | None:
+def _separation(proof: Proof, examples: ExactExamples) -> str | None:
     if (proof.separation == "complete") != (proof.verdict == "separable"):
         return '"complete" separation must come with the verdict "separable", and only with it'
     if proof.separation in (None, "complete"):
@@ -313,7 +313,7 @@ def _separation(proof: Proof, examples: Examples) -> str | None:
     return _overlap(proof, proof.spanning, examples)
 
 
-def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
+def _overlap(proof: Proof, spanning: Witness, examples: ExactExamples) -> str | None:
     """Check λ > 0 and Σλa = 0 on rows that span all rows: a w without a negative lead is 0 on these, hence on every row.
 
     The rows span all rows if their rank and the number of independent equations ⟨v,x̃⟩ = 0, which hold for every row, add up
@@ -324,7 +324,7 @@ def _overlap(proof: Proof, spanning: Witness, examples: Examples) -> str | None:
     for equation in proof.equations:
         if len(equation) != examples.m:
             return "an equation has the wrong length"
-        single = Examples(examples.X, np.ones(examples.n), 2, proof.bias)
+        single = ExactExamples(examples.X, np.ones(examples.n), 2, proof.bias)
         if single.signs((equation,), Fraction(0)).any():
             return "an equation does not hold for every row"
     blocks = 1 if proof.n_classes == 2 else proof.n_classes - 1
@@ -361,7 +361,7 @@ def _rank(whole: NDArray[Any]) -> int:
     return rank
 
 
-def _numbers(proof: Proof, examples: Examples) -> str | None:
+def _numbers(proof: Proof, examples: ExactExamples) -> str | None:
     if not examples.within_radius(proof.radius_squared):
         return "the radius is not the largest norm"
     if proof.verdict != "separable":
@@ -389,7 +389,7 @@ def _cleared(numbers: Iterable[Fraction], scale: int) -> list[int]:
     return [number.numerator * (scale // number.denominator) for number in numbers]
 
 
-def _margin(part: MarginProof, examples: Examples, penalised: bool) -> str | None:
+def _margin(part: MarginProof, examples: ExactExamples, penalised: bool) -> str | None:
     width = examples.m if penalised else examples.d
     if not penalised and examples.K > 2:
         return "a geometric margin is defined for two classes only"

@@ -281,7 +281,7 @@ def floats(column: Any, place: Place, name: str) -> Floats:
     return values
 
 
-class Blocks:
+class TableBlocks:
     """Cuts a stream of tables into blocks: of BLOCK_ROWS rows, or fewer where those have BLOCK_BYTES bytes or more."""
 
     def __init__(self) -> None:

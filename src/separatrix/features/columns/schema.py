@@ -13,7 +13,7 @@ import pyarrow.types as kinds
 import scipy.sparse as sp
 
 from separatrix.engine.rows import Array, frozen
-from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Blocks, Frame, as_kind, floats, kind_of
+from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Frame, TableBlocks, as_kind, floats, kind_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
 from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Role, inferred
@@ -100,7 +100,7 @@ class Schema:
         self.spelled: dict[str, bool] = {}
         self.roles: dict[str, Role] = {}
         self.parts: dict[str, Part] = {}
-        self.blocks = Blocks()
+        self.blocks = TableBlocks()
         self.n_rows = 0
         self.settled = False
 
