@@ -122,8 +122,6 @@ def test_workers_need_neither_scikit_learn_nor_pandas(tables, tmp_path, form):
     finally:
         engine.close()
     unwanted = imported & {"sklearn", "pandas", "scipy.stats", "matplotlib"}
-    if form == "table":
-        unwanted -= {"pandas"}  # pyarrow.array looks whether its argument is a pandas object
     assert "numba" in imported and not unwanted
 
 

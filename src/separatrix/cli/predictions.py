@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from separatrix.cli.model_rows import ModelRows
-from separatrix.engine.rows import Array
+from separatrix.data.arrow_arrays import number_array, value_array
 
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 """The format of predictions by the ending of the file."""
@@ -47,7 +47,7 @@ def prediction_table(rows: ModelRows, X: Any, with_scores: bool) -> pa.Table:
     """Return the predicted label of each row, its margin, and where there are any the probabilities, and the scores."""
     scores = rows.scores(X)
     codes = np.asarray(rows.predicted_codes(scores), np.int64)
-    columns = {"prediction": label_array(rows.classes.tolist()).take(number_array(codes))}
+    columns = {"prediction": value_array(rows.classes.tolist()).take(number_array(codes))}
     if scores.shape[1] == 1:
         columns["margin"] = number_array(np.abs(scores[:, 0]))
     else:  # the highest score less the second highest
@@ -60,22 +60,3 @@ def prediction_table(rows: ModelRows, X: Any, with_scores: bool) -> pa.Table:
         scored = names if scores.shape[1] > 1 else names[1:]
         columns |= {f"score of {name}": number_array(scores[:, k]) for k, name in enumerate(scored)}
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))
-
-
-# `pa.array` imports pandas where it is installed, to ask whether the values are a series; these two do not.
-
-
-def number_array(numbers: Array) -> pa.Array:
-    """Return float64 or int64 numbers as an Arrow array."""
-    kind = pa.float64() if numbers.dtype.kind == "f" else pa.int64()
-    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
-
-
-def label_array(labels: list[Any]) -> pa.Array:
-    """Return labels as an Arrow array: strings, or numbers of any kind."""
-    if not all(type(label) is str for label in labels):
-        numbers = np.array(labels)
-        return number_array(numbers) if numbers.dtype in (np.int64, np.float64) else pa.array(labels)
-    encoded = [label.encode() for label in labels]
-    offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
-    return pa.Array.from_buffers(pa.string(), len(labels), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))])

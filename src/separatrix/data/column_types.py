@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
 from separatrix.data.errors import DataError, shown
 
 WHOLE, NUMBER, TEXT = "whole", "number", "text"
@@ -59,22 +60,21 @@ def inexact(column: Any) -> bool:
 def trimmed(column: Any, missing: Sequence[str]) -> Any:
     """Return strings without the blanks around them, null where they stand for a missing value."""
     bare = pc.ascii_trim_whitespace(column)
-    return pc.if_else(pc.is_in(bare, value_set=pa.array(missing, pa.string())), None, bare)
+    return pc.if_else(pc.is_in(bare, value_set=text_array(missing)), pa.NA, bare)
 
 
 def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
     """Return trimmed strings as numbers, null where they are none, and the places of those."""
     fits = pc.match_substring_regex(column, _WHOLE if kind == WHOLE else _NUMBER)
-    plain = pc.replace_substring_regex(pc.if_else(fits, column, None), r"^\+", "")
+    plain = pc.replace_substring_regex(pc.if_else(fits, column, pa.NA), r"^\+", "")
     try:
         converted = pc.cast(plain, TYPES[kind])
     except pa.ArrowInvalid:  # of 19 digits, some are too large
-        fitting = (
-            None if text is None or not -(1 << 63) <= int(text) < 1 << 63 else int(text) for text in plain.to_pylist()
-        )
-        converted = pa.array(fitting, TYPES[kind])
+        whole = [None if text is None else int(text) for text in plain.to_pylist()]
+        fitting = [None if value is None or not -(1 << 63) <= value < 1 << 63 else value for value in whole]
+        converted = value_array(fitting).cast(TYPES[kind])
     lost = pc.and_(pc.is_null(converted), pc.is_valid(column))
-    return converted, np.flatnonzero(lost.to_numpy(zero_copy_only=False))
+    return converted, np.flatnonzero(numpy_array(lost))
 
 
 def decoded(column: Any) -> tuple[Any, list[int]]:
@@ -89,7 +89,7 @@ def decoded(column: Any) -> tuple[Any, list[int]]:
             except UnicodeDecodeError:
                 texts.append(None)
                 bad.append(i)
-        return pa.array(texts, pa.string()), bad
+        return text_array(texts), bad
 
 
 def without_nan(column: Any) -> tuple[Any, NDArray[np.int64]]:
@@ -97,8 +97,8 @@ def without_nan(column: Any) -> tuple[Any, NDArray[np.int64]]:
     finite = pc.is_finite(column)
     if pc.all(finite).as_py() is not False:
         return column, np.empty(0, np.int64)
-    infinite = np.flatnonzero(pc.fill_null(pc.is_inf(column), False).to_numpy(zero_copy_only=False))
-    return pc.if_else(finite, column, None), infinite
+    infinite = np.flatnonzero(np.isinf(numpy_array(column)))
+    return pc.if_else(finite, column, pa.NA), infinite
 
 
 def label_name(names: Sequence[str], label: str | int | None, default: str | None, where: str) -> str:

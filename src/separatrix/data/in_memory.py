@@ -97,6 +97,8 @@ def _labels(y: Array) -> Array:
 
 
 def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
+    from separatrix.data.arrow_arrays import numpy_array
+
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
     if absent := [name for name in drop if name not in source.schema.names]:
@@ -111,8 +113,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
         y = batch.table[source.label]
         if y.null_count:
-            raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label {source.label} is missing")
-        labels.append(y.to_numpy(zero_copy_only=False))
+            first = int(np.argmax(numpy_array(y.is_null())))
+            raise DataError(f"{batch.origin.place(first)}: the label {source.label} is missing")
+        labels.append(numpy_array(y))
     y = np.concatenate(labels)
     y = np.array(y.tolist()) if y.dtype == object else _labels(y)
     names = tuple(features) if titled else None
@@ -126,8 +129,10 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
 
 def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
     """Return a column as numbers; raise for the first value that is none."""
+    from separatrix.data.arrow_arrays import numpy_array
+
     column = batch.table[name]
-    values: Array = column.to_numpy(zero_copy_only=False)
+    values: Array = numpy_array(column)
     if values.dtype.kind in "fiub" and not column.null_count:
         return values
     cells = column.to_pylist()

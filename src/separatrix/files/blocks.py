@@ -30,8 +30,10 @@ class Labels:
     def codes(self, labels: Any) -> Ints:
         """Return the place of each label among those met so far, the new ones included."""
         if hasattr(labels, "dictionary_encode"):
+            from separatrix.data.arrow_arrays import numpy_array
+
             encoded = labels.dictionary_encode()
-            distinct, inverse = encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+            distinct, inverse = encoded.dictionary.to_pylist(), numpy_array(encoded.indices)
         else:
             found, inverse = np.unique(np.asarray(labels), return_inverse=True)
             distinct = found.tolist()

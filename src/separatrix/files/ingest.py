@@ -71,7 +71,7 @@ def gather(
         if validation is not None and kept is not None:
             _gather_rows(validation, kept, None, 0.0, seed, told)
     else:
-        import pyarrow as pa
+        from separatrix.data.arrow_arrays import number_array
 
         assert features is not None and source.label is not None
         rows = _Again(source, folder)
@@ -79,7 +79,7 @@ def gather(
             for first, batch in _numbered(rows):
                 table = batch.table.drop_columns([source.label])
                 if fraction:
-                    table = table.filter(pa.array(~held_out_rows(first, len(batch), fraction, seed)))
+                    table = table.filter(number_array(~held_out_rows(first, len(batch), fraction, seed)))
                 features.partial_fit(table)
                 told("learning the columns", len(batch))
         _gather_tables(rows, source.label, features, blocks, kept if validation is None else None, fraction, seed, told)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from separatrix.data import column_types as columns
 from separatrix.data import dialect
+from separatrix.data.arrow_arrays import number_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
@@ -166,7 +167,7 @@ class DelimitedReader:
         if wrong:
             fits = np.ones(len(lines), np.bool_)
             fits[list(wrong)] = False
-            table, lines = table.filter(pa.array(fits)), lines[fits]
+            table, lines = table.filter(number_array(fits)), lines[fits]
         faults.sort(key=lambda fault: fault[0])
         return _Table(table, lines, records.n_lines, faults)
 
@@ -218,7 +219,7 @@ class DelimitedReader:
         made, wrong = [], {}
         raw = self._parsed(text, dict.fromkeys(self.names, pa.binary())) if len(text) else None
         for j, name in enumerate(self.names):
-            column, bad = columns.decoded(pa.array([], pa.binary()) if raw is None else raw[name])
+            column, bad = columns.decoded(pa.nulls(0, pa.binary()) if raw is None else raw[name])
             for i in bad:
                 wrong[i] = (
                     f", column {j + 1}: the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"

@@ -134,7 +134,9 @@ class JsonReader:
             pa.system_memory_pool(),  # as fast as Arrow's own pool, which keeps a quarter more of what it once had
         )
         batches = table.combine_chunks().to_batches()
-        return batches[0] if batches else pa.RecordBatch.from_pylist([], self.schema)
+        if batches:
+            return batches[0]
+        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in self.schema.types], schema=self.schema)
 
 
 def _is_finite(column: Any) -> bool:

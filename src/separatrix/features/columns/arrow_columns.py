@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 import scipy.sparse as sp
 
+from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
 from separatrix.data.errors import shown
 from separatrix.engine.rows import Floats
 
@@ -30,7 +31,9 @@ ARROW = {NUMBER: pa.float64(), TEXT: pa.large_binary(), BOOLEAN: pa.bool_()}
 TRUE, FALSE = ("true", "yes", "t", "y", "1", "1.0"), ("false", "no", "f", "n", "0", "0.0")
 BLOCK_ROWS = 1 << 14
 BLOCK_BYTES = 1 << 26
-_EXACT = float(1 << 53)
+_EXACT = value_array([float(1 << 53)])[0]
+_NO_BYTES = value_array([0])[0]
+_EMPTY = text_array([""], pa.large_string())[0]
 
 Place = Callable[[int], str]
 
@@ -195,7 +198,7 @@ def as_kind(frame: Frame, name: str, kind: str, spelled: bool) -> Any:
     if came == TEXT:
         return _bytes(column)
     if not spelled and len(values := column.drop_null()):
-        row = int(np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))[0])
+        row = int(np.flatnonzero(numpy_array(column.is_valid()))[0])
         raise ValueError(
             f"{frame.place(row)}, column {name!r}: {shown(values[0])} is {column.type}, where text was learned from; "
             f"give the column the type it had, or learn with roles={{{name!r}: 'category'}}"
@@ -213,9 +216,9 @@ def _spelled(column: Any, came: str) -> Any:
     """Return numbers, booleans or dates as text: 3.0 and 3 alike as 3."""
     if came == NUMBER and not kinds.is_integer(column.type):
         values = column.cast(pa.float64())
-        values = pc.if_else(pc.is_nan(values), None, values)
+        values = pc.if_else(pc.is_nan(values), pa.NA, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), _EXACT))
-        as_whole = pc.if_else(whole, values, None).cast(pa.int64()).cast(pa.string())
+        as_whole = pc.if_else(whole, values, pa.NA).cast(pa.int64()).cast(pa.string())
         return pc.coalesce(as_whole, values.cast(pa.string()))
     return column.cast(pa.string())
 
@@ -226,7 +229,7 @@ def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
     if came != TEXT:
         return column.cast(pa.float64(), safe=False)
     words = pc.utf8_trim_whitespace(_bytes(column).cast(pa.large_string()))
-    words = pc.if_else(pc.equal(words, ""), None, words)
+    words = pc.if_else(pc.equal(words, _EMPTY), pa.NA, words)
     try:
         return words.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -257,20 +260,20 @@ def _booleans(column: Any, came: str, frame: Frame, name: str) -> Any:
         words = pc.utf8_lower(pc.utf8_trim_whitespace(_bytes(column).cast(pa.large_string())))
     else:
         words = _spelled(column, came).cast(pa.large_string())
-    true, false = (pc.is_in(words, pa.array(values, pa.large_string())) for values in (TRUE, FALSE))
+    true, false = (pc.is_in(words, text_array(values, pa.large_string())) for values in (TRUE, FALSE))
     wrong = pc.and_(words.is_valid(), pc.invert(pc.or_(true, false)))
     if pc.any(wrong).as_py():
-        row = int(np.flatnonzero(wrong.to_numpy(zero_copy_only=False))[0])
+        row = int(np.flatnonzero(numpy_array(wrong))[0])
         raise ValueError(
             f"{frame.place(row)}, column {name!r}: {shown(column[row].as_py())} is neither true nor false; "
             f"learn with roles={{{name!r}: 'category'}}, or 'number'"
         )
-    return pc.if_else(words.is_valid(), true, None)
+    return pc.if_else(words.is_valid(), true, pa.NA)
 
 
 def floats(column: Any, place: Place, name: str) -> Floats:
     """Return a column of numbers as float64 with NaN where missing, or raise for infinity."""
-    values: Floats = column.to_numpy(zero_copy_only=False)
+    values: Floats = numpy_array(column)
     if not np.isfinite(values).all():
         infinite = np.flatnonzero(np.isinf(values))
         if infinite.size:
@@ -323,5 +326,5 @@ def _sizes(table: Any) -> Any:
     size = np.full(table.num_rows, 8 * table.num_columns, np.int64)
     for column in table.columns:
         if kinds.is_large_binary(column.type):
-            size += pc.fill_null(pc.binary_length(column), 0).to_numpy()
+            size += numpy_array(pc.fill_null(pc.binary_length(column), _NO_BYTES))
     return size

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from separatrix.data.arrow_arrays import number_array, numpy_array, text_array
 from separatrix.engine.rows import Array, Floats, Ints
 from separatrix.features.words.arrow_text import texts_of
 from separatrix.features.words.ngrams import Grams
@@ -20,11 +21,12 @@ from separatrix.features.words.vocabulary import Dictionary, Names
 from separatrix.kernels.text import tokens as hashing
 
 _SPARE_BYTES = 8
+_UNKNOWN = number_array(np.array([-1], np.int32))[0]
 
 
 def hashed(values: Any) -> Grams:
     """Return Arrow's bytes laid end to end, with their hashes."""
-    column = pa.concat_arrays([values, pa.array([bytes(_SPARE_BYTES)], pa.large_binary())])
+    column = pa.concat_arrays([values, text_array([bytes(_SPARE_BYTES)], pa.large_binary())])
     texts = texts_of(column)[0]
     begin, end = (bounds[:-1].astype(np.uint32) for bounds in (texts.begin, texts.end))
     data, hashes = texts.data.copy(), np.empty(len(values), np.uint32)
@@ -40,7 +42,7 @@ class CategoryColumn:
     def __init__(self, name: str, most: int, n_hashed: int) -> None:
         self.name, self.most, self.n_hashed = name, most, n_hashed
         self.n = self.n_missing = 0
-        self.values: Any = pa.array([], pa.large_binary())
+        self.values: Any = pa.nulls(0, pa.large_binary())
         self.others: Names | None = None
 
     def learn(self, column: Any, keys: Array) -> None:
@@ -73,7 +75,7 @@ class CategoryColumn:
         """Write the feature of each category, from feature `base` on; their values are all 1."""
         coded = column.dictionary_encode()
         feature_of = self._features(coded.dictionary)
-        codes = coded.indices.to_numpy(zero_copy_only=False)
+        codes = numpy_array(coded.indices)
         if coded.indices.null_count:
             missing = self.n_values if self.width > self.n_values else -1
             feature_of = np.append(feature_of, missing)
@@ -86,7 +88,7 @@ class CategoryColumn:
     def _features(self, values: Any) -> Ints:
         """Return the feature of each value, −1: none."""
         places = pc.index_in(values, self.values)
-        features: Ints = pc.fill_null(places, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        features: Ints = numpy_array(pc.fill_null(places, _UNKNOWN)).astype(np.int64)
         if self.others is not None and places.null_count:
             hashes = hashed(values.filter(places.is_null())).hashes
             features[features < 0] = len(self.values) + np.abs(hashes.view(np.int32).astype(np.int64)) % self.n_hashed
@@ -152,7 +154,7 @@ class BooleanColumn:
 
     def runs(self, column: Any, base: int, start: Array, count: Array, value: Array) -> bool:
         """Write the feature of each truth value, from feature `base` on; their values are all 1."""
-        truth: Floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        truth: Floats = numpy_array(column.cast(pa.float64()))
         missing = np.isnan(truth)
         start[:] = base + missing
         count[:] = np.where(missing, self.width == 2, truth == 1.0) & (self.width > 0)

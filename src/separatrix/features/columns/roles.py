@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from separatrix.data import column_types as reading
+from separatrix.data.arrow_arrays import numpy_array, text_array
 from separatrix.features.columns.arrow_columns import BOOLEAN, DATE, NUMBER, TEXT
 
 DROP = "drop"
@@ -49,7 +49,7 @@ def inferred(name: str, kind: str | None, column: Any, categorical: bool) -> Rol
 
 def _of_numbers(name: str, column: Any) -> Role:
     """Numbers are numbers, unless they count the rows."""
-    values = column.to_numpy(zero_copy_only=False)
+    values = numpy_array(column)
     if len(values) >= COUNTING and (np.diff(values) == 1.0).all():
         return Role(DROP, f"column {name!r} counts the rows: left out")
     return Role("number")
@@ -69,7 +69,7 @@ def _of_text(name: str, values: Any) -> Role:
 
 def _letters(values: Any) -> Any:
     """Return bytes as strings; those that are not UTF-8 are missing."""
-    return pa.array([_decoded(value) for value in values.to_pylist()], pa.string())
+    return text_array(_decoded(value) for value in values.to_pylist())
 
 
 def _decoded(value: bytes) -> str | None:

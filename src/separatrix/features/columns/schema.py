@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 import scipy.sparse as sp
 
+from separatrix.data.arrow_arrays import numpy_array
 from separatrix.engine.rows import Array, frozen
 from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Frame, TableBlocks, as_kind, floats, kind_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
@@ -184,7 +185,7 @@ class Schema:
         self.n_rows += block.num_rows
         for name, part in self.parts.items():
             column = _whole(block.column(name))
-            part.learn(column.to_numpy(zero_copy_only=False) if isinstance(part, NumberColumn) else column, keys)
+            part.learn(numpy_array(column) if isinstance(part, NumberColumn) else column, keys)
 
     def _roles(self, block: Any) -> dict[str, Role]:
         """Return the role of each column, by the first block."""
@@ -296,7 +297,7 @@ class Schema:
             value, all_ones = np.empty((len(parts), size)), np.ones(len(parts), np.bool_)
             for j, part in enumerate(parts):
                 column = columns[part.name].slice(begin, size)
-                values = column.to_numpy(zero_copy_only=False) if isinstance(part, NumberColumn) else column
+                values = numpy_array(column) if isinstance(part, NumberColumn) else column
                 all_ones[j] = part.runs(values, bases[part.name], start[j], count[j], value[j])
             total = int(count.sum(dtype=np.int64))
             indices.append(np.empty(total, np.int32))

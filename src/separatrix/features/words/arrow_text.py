@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
+from separatrix.data.arrow_arrays import numpy_array
 from separatrix.engine.rows import Array, Ints, frozen
 
 LONGEST = 1 << 29
@@ -133,7 +134,7 @@ def _read(column: Any) -> Texts:
     bounds = np.frombuffer(offsets, width, len(column) + 1, column.offset * width.itemsize).astype(np.int64)
     begin, end = bounds[:-1], bounds[1:].copy()
     if column.null_count:
-        nulls = column.is_null().to_numpy(zero_copy_only=False)
+        nulls = numpy_array(column.is_null())
         end[nulls] = begin[nulls]
     characters = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
     _check(begin, end, len(characters))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
+from separatrix.data.arrow_arrays import number_array
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.features.words.counts import CountedRows
 from separatrix.features.words.ngrams import Grams
@@ -174,7 +174,8 @@ class Listed:
 
     def all_names(self) -> list[str]:
         """Return the n-gram of each column."""
-        return [name.decode("utf-8", "replace") for name in self.vocabulary.packed().take(pa.array(self.order)).to_pylist()]
+        names = self.vocabulary.packed().take(number_array(self.order))
+        return [name.decode("utf-8", "replace") for name in names.to_pylist()]
 
     def state(self) -> dict[str, Array]:
         """Return what was learned as plain arrays."""

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.engine.rows import Array, Ints, frozen
 from separatrix.features.words.ngrams import Grams
 from separatrix.kernels.text import dictionary as kernels
@@ -124,7 +125,7 @@ class Vocabulary(Dictionary):
         if max_features is not None and len(candidates) > max_features:
             fewest = -np.partition(-counts[candidates], max_features - 1)[max_features - 1]
             candidates = candidates[counts[candidates] >= fewest]
-        order: Ints = candidates[np.asarray(pc.sort_indices(self.packed().take(pa.array(candidates))))]
+        order: Ints = candidates[numpy_array(pc.sort_indices(self.packed().take(number_array(candidates))))]
         if max_features is not None and len(order) > max_features:
             order = order[np.sort(np.argsort(-counts[order], kind="stable")[:max_features])]
         return order

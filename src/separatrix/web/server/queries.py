@@ -11,13 +11,14 @@ import orjson
 
 from separatrix.analysis.explaining import by_columns
 from separatrix.analysis.explanation import BIAS, Explanation, Term
+from separatrix.data.arrow_arrays import text_array
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.request_reader import RequestExamples, text_array
+from separatrix.web.server.request_reader import RequestExamples
 from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10

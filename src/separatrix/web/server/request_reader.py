@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from separatrix.data.arrow_arrays import text_array, value_array
 from separatrix.engine.protocols import Featurizer
 from separatrix.engine.rows import Floats, Ints
 from separatrix.features.table import TableFeaturizer
@@ -76,15 +77,6 @@ class RequestExamples(NamedTuple):
             return self.rows(columns)
         ends = np.concatenate([[0], np.cumsum(is_known)])
         return SparseRows(self.data[is_known], columns[is_known], ends[self.indptr])
-
-
-def text_array(texts: list[str]) -> pa.Array:
-    """Return texts as an Arrow array; made from its buffers, because `pa.array` imports pandas."""
-    encoded = [text.encode() for text in texts]
-    offsets = np.zeros(len(texts) + 1, np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
-    return pa.Array.from_buffers(pa.large_string(), len(texts), buffers)
 
 
 class RequestReader:
@@ -246,4 +238,4 @@ class RequestReader:
                 raise RequestError(
                     422, f"{place(i)}unknown column {min(unknown)!r:.60}; the columns are {', '.join(columns[:20])}"
                 )
-        return pa.table({name: pa.array([row.get(name) for row in rows]) for name in columns})
+        return pa.table({name: value_array([row.get(name) for row in rows]) for name in columns})

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from separatrix.data.arrow_arrays import text_array
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.features.text import TextFeaturizer
@@ -21,7 +22,6 @@ from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.request_reader import text_array
 from separatrix.web.server.store import FORMAT, CommitStore, StoreError
 
 LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
