@@ -46,11 +46,11 @@ def write(folder, rows):
 def ours_in_process(folder, rule):
     from separatrix.data.reading import open_source
     from separatrix.estimators.linear import AveragedPerceptron
-    from separatrix.files.ingest import gather
+    from separatrix.files.ingest import read_blocks
     from separatrix.files.out_of_core import begin, go_on
 
     learner = AveragedPerceptron(rule=rule, max_iter=PASSES, random_state=0)
-    found = gather(open_source(str(folder / "train.svm")), None, memory=1 << 31)
+    found = read_blocks(open_source(str(folder / "train.svm")), None, memory=1 << 31)
     go_on(learner, found.blocks, None, begin(learner, found.blocks, found.classes, None))
     found.close()
     return learner

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
 from separatrix.engine.rules import RULES
-from separatrix.files.blocks import Blocks, Labels, held_out_rows
+from separatrix.files.blocks import Blocks, LabelIndex, held_out_rows
 from separatrix.files.out_of_core import TrainingState, begin, resume
 
 X, Y = load_digits(return_X_y=True)
@@ -143,7 +143,7 @@ def test_labels_of_every_kind():
         ([True, False], [False, True]),
         ([3, 2, 3], [2, 3]),
     ):
-        labels = Labels()
+        labels = LabelIndex()
         codes = labels.codes(np.asarray(met))
         classes, places = labels.settled()
         assert classes.tolist() == expected

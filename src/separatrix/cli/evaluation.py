@@ -11,7 +11,7 @@ from rich.table import Table
 
 from separatrix.cli.model_rows import ModelRows
 from separatrix.data.errors import DataError
-from separatrix.files.blocks import Labels
+from separatrix.files.blocks import LabelIndex
 
 MOST_CONFUSIONS = 12
 """Up to how many classes the whole confusion matrix is printed; for more, this many of its largest entries."""
@@ -25,7 +25,7 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
     confusion, unknown_labels = np.zeros((K, K), np.int64), Counter[str]()
     loss, n = 0.0, 0
     for X, y in rows.labelled_batches():
-        labels = Labels()
+        labels = LabelIndex()
         codes = labels.codes(y)
         true = labels.among(rows.classes, as_written=False)[codes]
         scores = rows.scores(X)

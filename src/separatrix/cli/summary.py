@@ -9,12 +9,12 @@ import click
 from separatrix import __version__
 from separatrix.data.reading import Source
 from separatrix.engine.rules import RULES
-from separatrix.files.ingest import Gathered
+from separatrix.files.ingest import TrainingBlocks
 
 
 def summarise(
     source: Source,
-    gathered: Gathered,
+    gathered: TrainingBlocks,
     learner: Any,
     *,
     data_hash: str,

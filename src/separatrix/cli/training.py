@@ -13,7 +13,7 @@ from separatrix.cli.summary import summarise
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
-from separatrix.files.ingest import Gathered, gather, roles_for
+from separatrix.files.ingest import TrainingBlocks, read_blocks, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
 from separatrix.learners.linear import AveragedLearner, LastLearner, PocketLearner, VotedLearner
 from separatrix.modelfile.archive import load, save
@@ -79,14 +79,14 @@ class Training:
         with TrainingProgress(options.quiet or options.as_json) as progress:
             data_hash = _DataHash(source)
             features = self._features(source)
-            gathered = gather(
+            gathered = read_blocks(
                 source,
                 features,
                 memory=parse_size(options.memory),
                 fraction=options.holdout,
                 seed=options.seed,
                 validation=validation,
-                told=progress.rows_read,
+                report=progress.rows_read,
             )
             try:
                 read = time.perf_counter()
@@ -158,7 +158,7 @@ class Training:
             record=options.record,
         )
 
-    def _train(self, gathered: Gathered, data_hash: _DataHash, progress: TrainingProgress) -> Any:
+    def _train(self, gathered: TrainingBlocks, data_hash: _DataHash, progress: TrainingProgress) -> Any:
         learner = self._learner()
         if self.options.learner not in STREAMING:
             return _fit_whole(learner, gathered)
@@ -189,7 +189,7 @@ class Training:
 
     # Checkpoints.
 
-    def _save_state(self, learner: Any, gathered: Gathered, data_hash: _DataHash, state: TrainingState) -> None:
+    def _save_state(self, learner: Any, gathered: TrainingBlocks, data_hash: _DataHash, state: TrainingState) -> None:
         options = self.options
         due = self._stop or time.monotonic() - self._last_saved >= options.checkpoint_every
         if options.checkpoint is None or not due:
@@ -199,7 +199,7 @@ class Training:
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
 
-    def _resumed(self, gathered: Gathered, data_hash: _DataHash, learner: Any) -> TrainingState | None:
+    def _resumed(self, gathered: TrainingBlocks, data_hash: _DataHash, learner: Any) -> TrainingState | None:
         path = self.options.checkpoint
         if path is None or not path.exists():
             return None
@@ -213,7 +213,7 @@ class Training:
         return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
 
 
-def _fit_whole(learner: Any, gathered: Gathered) -> Any:
+def _fit_whole(learner: Any, gathered: TrainingBlocks) -> Any:
     """Fit a learner that needs all examples at once."""
     if gathered.blocks.spilled:
         raise DataError(f"{learner.public_name()} needs all examples in memory: increase --memory, or use another --learner")

@@ -23,7 +23,7 @@ from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
-from separatrix.files.blocks import Labels
+from separatrix.files.blocks import LabelIndex
 from separatrix.files.out_of_core import TrainingState
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.archive import load, save
@@ -286,7 +286,7 @@ def _divided(numbers: list[int], fraction: float, seed: int) -> tuple[list[int],
 
 def _classes(summaries: list[ShardSummary]) -> Array:
     """Return the classes of all shards, with the type that `fit` gives them."""
-    labels = Labels()
+    labels = LabelIndex()
     for summary in summaries:
         labels.add(summary.labels)
     dtypes = [np.dtype(summary.label_dtype) for summary in summaries if summary.label_dtype is not None]

@@ -31,8 +31,8 @@ from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
-from separatrix.files.blocks import Labels
-from separatrix.files.ingest import gather
+from separatrix.files.blocks import LabelIndex
+from separatrix.files.ingest import read_blocks
 from separatrix.kernels.learning import shards as kernels
 
 UNLIMITED = 1 << 62
@@ -178,13 +178,13 @@ class ShardReader:
 
     def _read(self, shard: Shard) -> tuple[ShardSummary, dict[str, Array]]:
         source = self.source(shard)
-        labels, label_dtype, digest = Labels(), None, b""
+        labels, label_dtype, digest = LabelIndex(), None, b""
         try:
             if isinstance(shard.chunk, tuple):
                 (batch,) = source
                 X, label_numbers = batch.X, labels.codes(batch.y)
             else:
-                gathered = gather(source, self.features, memory=UNLIMITED, known=True)  # type: ignore[arg-type]
+                gathered = read_blocks(source, self.features, memory=UNLIMITED, learned=True)  # type: ignore[arg-type]
                 blocks = gathered.blocks
                 X, labels, label_numbers = blocks.together(), blocks.labels, blocks.places()
                 gathered.close()
@@ -249,7 +249,7 @@ def _examples_of(summary: ShardSummary, arrays: dict[str, Array]) -> ShardExampl
 
 def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEIGHT) -> Problem:
     """Return the examples with the number of each label among the classes (−1: none of them) and the weight of its class."""
-    labels = Labels()
+    labels = LabelIndex()
     labels.add(examples.summary.labels)
     class_of = labels.among(classes)
     codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""What a learner is given: X, y, weights, declared classes, held-out examples; each checked, with a clear error."""
+"""The inputs of a learner, checked: X, y, weights, declared classes and held-out examples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class HeldOut(NamedTuple):
 
 
 class NoneHeldOutError(ValueError):
-    """A fraction of so few examples that it is none of them."""
+    """The held-out fraction of the examples rounds to none."""
 
 
 def example_weight(sample_weight: Any, n: int) -> Floats:
@@ -49,14 +49,14 @@ def example_weight(sample_weight: Any, n: int) -> Floats:
 
 def declared_classes(classes: Any) -> Array:
     """Return the classes given to `partial_fit`, sorted."""
-    given = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)
-    if given.ndim != 1 or not given.size:
+    labels = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)
+    if labels.ndim != 1 or not labels.size:
         raise ValueError(f"classes must be a list of one label or more, got {classes!r}")
-    return encode(as_labels(given))[0]
+    return encode(as_labels(labels))[0]
 
 
 @contextmanager
-def schema_kept(estimator: Any) -> Iterator[None]:
+def schema_kept(estimator: object) -> Iterator[None]:
     """Put the features' names and number back when a fit fails: the earlier fit stays usable."""
     names = ("n_features_in_", "feature_names_in_", "classes_")
     before = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
@@ -69,20 +69,20 @@ def schema_kept(estimator: Any) -> Iterator[None]:
         raise
 
 
-def names_of(estimator: Any) -> list[str] | None:
-    """Return the names of the features that the fit was given, or None where it was given none."""
+def feature_names_of(estimator: object) -> list[str] | None:
+    """Return the feature names of the data that were fitted, or None where they had none."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def name_text_column(X: Any) -> None:
-    """Raise for the first column of a data frame that holds text; a message without its name helps nobody."""
+    """Raise for the first column of a data frame that holds text, naming it."""
     for name in getattr(X, "columns", ()) if not hasattr(X, "num_rows") else ():
         try:
             np.asarray(X[name], dtype=np.float64)
         except (TypeError, ValueError):
-            shown = np.asarray(X[name])[0]
-            raise ValueError(f"column {name!r} holds {shown!r}, which is no number: encode or drop it first") from None
+            value = np.asarray(X[name])[0]
+            raise ValueError(f"column {name!r} holds {value!r}, which is not a number: encode or drop it first") from None
 
 
 def check_newcomers(run: Run, labels: list[Any]) -> None:

@@ -13,7 +13,7 @@ _SAMPLE = 1000
 
 
 def as_labels(y: Any) -> Array:
-    """Return labels as a flat array of a type that sorts and compares (not NumPy's strings of variable width)."""
+    """Return labels as a one-dimensional array of a type that can be sorted (not NumPy's variable-width strings)."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.reshape(-1)
@@ -73,8 +73,8 @@ def encode_as(classes: Array, y: Array) -> Codes:
     check_kinds(y)
     codes = _look_up(classes, y) if _comparable(classes, y) else None
     if codes is None:
-        strangers = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
-        raise ValueError(f"y contains labels that are not among the classes: {strangers[:5]}")
+        unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+        raise ValueError(f"y contains labels that are not among the classes: {unknown[:5]}")
     return codes
 
 
@@ -96,13 +96,13 @@ def _look_up(classes: Array, y: Array) -> Codes | None:
 
 
 def newcomers(classes: Array, y: Array) -> list[tuple[int, Any]]:
-    """Return (row, label) at the first sight of each label of y that is not among the classes, in order of rows."""
+    """Return (row, label) for the first row of each label of y that is not among the classes, in the order of rows."""
     check_kinds(y)
     labels, rows = np.unique(y, return_index=True)
     if _comparable(classes, labels):
         places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        strange = classes[places] != labels
-        labels, rows = labels[strange], rows[strange]
+        is_new = classes[places] != labels
+        labels, rows = labels[is_new], rows[is_new]
     order = np.argsort(rows)
     return [(int(rows[k]), labels[k]) for k in order]
 
@@ -110,12 +110,12 @@ def newcomers(classes: Array, y: Array) -> list[tuple[int, Any]]:
 def with_newcomer(classes: Array, label: Any) -> tuple[Array, int]:
     """Return the classes with `label` at its sorted place, and that place."""
     added = np.asarray([label], dtype=object if classes.dtype == object else None)
-    shown = label.item() if isinstance(label, np.generic) else label
+    value = label.item() if isinstance(label, np.generic) else label
     if not _comparable(classes, added):
-        raise ValueError(f"label {shown!r} cannot be sorted among the classes {classes.tolist()[:5]}")
+        raise ValueError(f"label {value!r} cannot be sorted among the classes {classes.tolist()[:5]}")
     grown = np.concatenate([classes, added])
     exact = np.array_equal(grown[:-1].astype(classes.dtype), classes) and grown[-1:].astype(added.dtype)[0] == label
     grown = np.sort(grown)
     if not exact or not np.all(grown[:-1] < grown[1:]):
-        raise ValueError(f"label {shown!r} cannot be told apart from the classes {classes.tolist()[:5]} in one type")
+        raise ValueError(f"label {value!r} cannot be told apart from the classes {classes.tolist()[:5]} in one type")
     return grown, int(np.searchsorted(grown, label))

@@ -460,9 +460,9 @@ class Ledger:
         memo = np.array([length, float(length == 0.0)])
         how = self.bias, self.joint, self.tie, self.rule.code, self.rule.margin
         for part, block, at in self._blocks(rows, self.example, slice(0, len(self))):
-            known = codes if block is rows else codes[self.example[part].astype(np.int64)]
+            true = codes if block is rows else codes[self.example[part].astype(np.int64)]
             right = replays.audit(
-                *(block.parts, self.n_features, frozen(known), at, *self._pairs(part), self._of(self.correction, part)),
+                *(block.parts, self.n_features, frozen(true), at, *self._pairs(part), self._of(self.correction, part)),
                 *(self._of(self.shrink, part), self._of(self.score, part), *state.arrays, np.empty(state.K), how),
                 *(self.rule.C, not self.weighted, not self.grown, memo),
             )

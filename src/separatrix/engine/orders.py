@@ -1,10 +1,15 @@
 """In which order a pass presents the examples (L1 5 "pick a pair", L2 4, L5 3 "a random one").
 
-Each order is a function of (n, seed, pass) alone, so that a pass can be run again, anywhere, and comes out the same.
+Each order is a function of (n, seed, pass) only, so a pass can be repeated anywhere with the same result.
 
-`shuffle` is made for the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order.
-It cuts the rows into short runs at a random offset, puts the runs into a random order, and visits windows of sixteen runs,
-their rows in one random pattern a pass. While one window is visited from the cache, the next one is fetched run by run.
+`shuffle` respects the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order. It
+cuts the rows into short runs at a random offset, permutes the runs, and visits windows of sixteen runs each, the rows of a
+window in a random pattern that all windows of a pass share. While one window is visited, the next one is prefetched.
+
+    shuffle       as above; where rows are few or long, a run has one row, and it is a permutation
+    permutation   every row once, uniformly at random
+    cyclic        every row once, in the order of the data
+    random        n rows drawn with replacement
 """
 
 from collections.abc import Iterator
@@ -17,9 +22,13 @@ from separatrix.kernels.learning import passes
 
 ORDERS = ("shuffle", "permutation", "cyclic", "random")
 RUN_BYTES = 1 << 13
+"""A run of the shuffle has so many bytes at most …"""
 FEWEST_RUNS = 1 << 14
+"""… and there are so many runs at least, or each is a single row."""
 STREAMS = 16
+"""A window has so many runs, which are read side by side."""
 FETCH_AHEAD = 32
+"""A row is prefetched so many visits before its own."""
 
 
 class Visits(NamedTuple):
@@ -53,6 +62,11 @@ def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
 
 
 def _shuffled(n: int, block: int, rng: np.random.Generator, run: int) -> Iterator[Visits]:
+    """Yield the visits of a shuffle with runs of so many rows.
+
+    Visit t of a window is row `place[t]` of its run `stream[t]`. The random offset may cut off the first and the last run of
+    the data: the compiled code leaves out rows below 0 and above n − 1.
+    """
     starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
     stream, place = np.divmod(rng.permutation(run * STREAMS), run)
     windows = -(-len(starts) // STREAMS)

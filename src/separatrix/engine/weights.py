@@ -112,19 +112,19 @@ class Flat:
     def resize(self, d: int) -> None:
         """Make room for d features, or leave out all but the first d: new weights are 0, new variances 1."""
         (coef, b), spread = self.weights(), self.spreads()
-        held, self.d = min(d, self.d), d
+        common, self.d = min(d, self.d), d
         grown = np.zeros((self.K, d))
-        grown[:, :held] = coef[:, :held]
+        grown[:, :common] = coef[:, :common]
         self.load(Weights(grown, b))
         if self.spread == "diagonal":
             V = np.ones((self.K, d))
-            V[:, :held] = spread[0][:, :held]
+            V[:, :common] = spread[0][:, :common]
             self.load_spread([V, spread[1]])
         elif self.spread:
             V = np.tile(np.eye(d + 1), (self.K, 1, 1))
             old = spread[0]
-            V[:, :held, :held] = old[:, :held, :held]
-            V[:, -1, :held], V[:, :held, -1], V[:, -1, -1] = old[:, -1, :held], old[:, :held, -1], old[:, -1, -1]
+            V[:, :common, :common] = old[:, :common, :common]
+            V[:, -1, :common], V[:, :common, -1], V[:, -1, -1] = old[:, -1, :common], old[:, :common, -1], old[:, -1, -1]
             self.load_spread([V, spread[1]])
 
     def add_class(self, n_classes: int, place: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from separatrix.engine.inputs import declared_classes, example_weight, names_of, schema_kept
+from separatrix.engine.inputs import declared_classes, example_weight, feature_names_of, schema_kept
 from separatrix.engine.labels import encode, encode_as, newcomers, with_newcomer
 from separatrix.engine.parameters import Constraint, choices, instance_of, none, number, whole
 from separatrix.engine.parcel import Parcel, State, flag
@@ -77,9 +77,9 @@ class _Discriminant:
     def directions(self) -> Directions:
         self._check()
         S = sum((m.scatter / m.n for m in self.moments[1:]), start=self.moments[0].covariance)
-        found = maximise(S, self.means, self.given_shrinkage, float(self.class_count.sum()))
-        p = found.A.shape[1] if self.n_components is None else self.n_components
-        return found._replace(A=found.A[:, :p], quotients=found.quotients[:p])
+        directions = maximise(S, self.means, self.given_shrinkage, float(self.class_count.sum()))
+        p = directions.A.shape[1] if self.n_components is None else self.n_components
+        return directions._replace(A=directions.A[:, :p], quotients=directions.quotients[:p])
 
     def _check(self) -> None:
         K = len(self.classes)
@@ -265,11 +265,11 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             weight = example_weight(sample_weight, rows.n)
             moments = [Moments(rows.d) for _ in classes]
             if rows.sparse or not weight.all():
-                rows.survey(names=names_of(self))
+                rows.survey(names=feature_names_of(self))
             with np.errstate(over="ignore", invalid="ignore"):
                 merge(moments, rows, codes, weight)
             if not all(np.isfinite(m.scatter).all() for m in moments):
-                rows.survey(names=names_of(self))
+                rows.survey(names=feature_names_of(self))
             discriminant = _Discriminant(classes, moments, **self._settings())
             _ = discriminant.weights
         self.classes_: Array = classes
@@ -287,19 +287,19 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         y = self._read_labels(X, y)
         rows = self.read_rows(X, reset=first)
         declared = None if classes is None else declared_classes(classes)
-        known = self._discriminant.classes if not first else encode(y)[0] if declared is None else declared
-        moments = [Moments(rows.d) for _ in known] if first else list(self._discriminant.moments)
+        all_classes = self._discriminant.classes if not first else encode(y)[0] if declared is None else declared
+        moments = [Moments(rows.d) for _ in all_classes] if first else list(self._discriminant.moments)
         if declared is not None:
             encode_as(declared, y)
-        for _, label in newcomers(known, y if declared is None else declared):
-            known, place = with_newcomer(known, label)
+        for _, label in newcomers(all_classes, y if declared is None else declared):
+            all_classes, place = with_newcomer(all_classes, label)
             moments.insert(place, Moments(rows.d))
-        self._check_size(rows.d, len(known))
+        self._check_size(rows.d, len(all_classes))
         weight = example_weight(sample_weight, rows.n)
-        rows.survey(names=names_of(self))
-        self.classes_ = known
-        self._discriminant = _Discriminant(known, moments, **self._settings())
-        merge(moments, rows, encode_as(known, y), weight)
+        rows.survey(names=feature_names_of(self))
+        self.classes_ = all_classes
+        self._discriminant = _Discriminant(all_classes, moments, **self._settings())
+        merge(moments, rows, encode_as(all_classes, y), weight)
         return self
 
     def _settings(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.engine.inputs import HeldOut, names_of, schema_kept
+from separatrix.engine.inputs import HeldOut, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.loop import train
 from separatrix.engine.parameters import Constraint, choices, function, none, number, whole
@@ -163,7 +163,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
 
     def _new_run(self, problem: Problem, classes: Array) -> DualRun | ProjectedRun:
         rows, seed = problem.rows, self.seed()
-        radius_squared = rows.survey(names=names_of(self))
+        radius_squared = rows.survey(names=feature_names_of(self))
         if self.kernel == "precomputed" and rows.n != rows.d:
             raise ValueError(f"a precomputed kernel of the training rows must be square, but X has shape {(rows.n, rows.d)}")
         if self.budget is not None and self.predict_with in ON_THE_WAY and not self.record:
@@ -335,7 +335,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
     def scores(self, rows: Rows) -> Floats:
         """Return the scores of the rows, a column for each output."""
         self.check_parameters()
-        rows.survey(names=names_of(self))
+        rows.survey(names=feature_names_of(self))
         scores = self._voters.scores(rows, self.predict_with, self._draw)
         if not np.isfinite(scores).all():
             raise ValueError("the scores outgrew float64: scale the features of X as those of the training rows were")

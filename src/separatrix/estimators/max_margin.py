@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 
-from separatrix.engine.inputs import example_weight, names_of, schema_kept
+from separatrix.engine.inputs import example_weight, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes, as_labels, encode
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
 from separatrix.engine.parcel import MOST, Parcel, State
@@ -79,7 +79,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
 
     Minimises ½‖w‖² + C·Σ max(0, 1 − y(⟨w,x⟩ + b)); for K > 2 classes jointly ½‖W‖² + C·Σ max(0, 1 − lead of the true class).
     Without `C` every example must be right by a lead of 1, and data that cannot be separated are refused. Dual coordinate
-    descent, or least squares on the examples that hold the plane; either way it ends with the duality gap, computed from
+    descent, or least squares on the support vectors; either way it ends with the duality gap, computed from
     scratch from the data and `dual_coef_`.
 
     Parameters
@@ -100,7 +100,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
     objective_, dual_gap_ : the objective reached, and by how much it is above the best there is, at most.
     margin_ : 1/‖w‖, from the boundary to the edge of the street; the margin of the data where it is hard ("augmented":
         of the augmented data, 1/‖(w,b)‖; "ovr": one a class).
-    support_, dual_coef_ : the examples that hold the plane, and their multipliers α·y (K classes: one for each class).
+    support_, dual_coef_ : the support vectors, and their multipliers α·y (K classes: one for each class).
 
     Examples
     --------
@@ -154,7 +154,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         self.check_parameters()
         with schema_kept(self):
             rows, y, self.classes_, codes = self._read_examples(X, y)
-            rows.survey(names=names_of(self))
+            rows.survey(names=feature_names_of(self))
             cost = self._costs(sample_weight, y, codes)
             which = np.flatnonzero(cost)
             if not which.size:
@@ -212,9 +212,9 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         self.objective_ = sum(s.primal for s in solutions)
         self.dual_gap_ = sum(s.gap for s in solutions)
         alpha = np.hstack([s.alpha.reshape(len(which), -1) for s in solutions])
-        held = np.flatnonzero(np.any(alpha != 0.0, axis=1))
-        self.support_: Ints = which[held]
-        self.dual_coef_: Floats = alpha[held].T.copy()
+        support = np.flatnonzero(np.any(alpha != 0.0, axis=1))
+        self.support_: Ints = which[support]
+        self.dual_coef_: Floats = alpha[support].T.copy()
         lengths = [np.sqrt(2.0 * s.primal) if self.C in (None, np.inf) else self._length(s.weights) for s in solutions]
         margins = [1.0 / float(length) if length > 0.0 else np.inf for length in lengths]
         self.margin_: float | Floats = margins[0] if len(margins) == 1 else np.array(margins)
@@ -225,8 +225,13 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
 
     def _facts(self) -> list[tuple[str, str]]:
         margins = ", ".join(shown_number(float(width)) for width in np.atleast_1d(self.margin_))
-        held = f"{len(self.support_):,} examples"
-        return [("margin", margins), ("held by", held), ("duality gap", shown_number(self.dual_gap_)), *super()._facts()]
+        support = f"{len(self.support_):,}"
+        return [
+            ("margin", margins),
+            ("support vectors", support),
+            ("duality gap", shown_number(self.dual_gap_)),
+            *super()._facts(),
+        ]
 
     # Saving.
 

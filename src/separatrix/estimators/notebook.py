@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 COLOURS = ("#1F5FA8", "#EBA52A", "#CB3B50", "#2FA58F", "#F6EA8F", "#35155E", "#A3D7F4", "#66430F")
-"""Apart for every common kind of colour vision, and of different lightness, so that a grey print tells them too."""
+"""Distinct in every common kind of colour vision, and in lightness, so that they differ in a grey print too."""
 SHAPES = (
     "M-3.2 0a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0-6.4 0z",
     "M0-4L3.8 3H-3.8z",
@@ -30,13 +30,22 @@ _CELL = 2.5
 _ROOM = 0.08
 
 
+class Classifier(Protocol):
+    """A fitted classifier."""
+
+    classes_: Array
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row."""
+
+
 def number(value: float) -> str:
-    """Return a number with six digits that count, with a true minus sign."""
+    """Return a number with six significant digits and a typographic minus sign."""
     return f"{value:.6g}".replace("-", "−")
 
 
 def facts_table(facts: Iterable[tuple[str, str]]) -> str:
-    """Return a table of two columns: what it is, and what it is here."""
+    """Return a table of names and values."""
     style = 'style="text-align:left;vertical-align:top;padding:1px 12px 1px 0"'
     lines = (
         f'<tr><th scope="row" {style}>{escape(name)}</th><td {style}>{escape(value)}</td></tr>' for name, value in facts
@@ -55,11 +64,11 @@ def cells_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def beside(*parts: str) -> str:
     """Return parts next to each other, those that are not empty."""
-    shown = "".join(f"<div>{part}</div>" for part in parts if part)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start;margin:8px 0">{shown}</div>'
+    columns = "".join(f"<div>{part}</div>" for part in parts if part)
+    return f'<div style="display:flex;flex-wrap:wrap;gap:24px;align-items:flex-start;margin:8px 0">{columns}</div>'
 
 
-def picture(model: Any, points: Array, codes: Array, caption: str) -> str:
+def picture(model: Classifier, points: Array, codes: Array, caption: str) -> str:
     """Return an SVG of points by class, on the areas that a classifier gives each class; "" where that cannot be drawn."""
     classes = model.classes_.tolist()
     if not 0 < len(points) <= MOST_POINTS or points.shape[1] != 2 or len(classes) > len(COLOURS):
@@ -75,7 +84,7 @@ def picture(model: Any, points: Array, codes: Array, caption: str) -> str:
             warnings.simplefilter("ignore")
             decided = model.predict(grid).reshape(_CELLS[1], _CELLS[0])
     except ValueError:
-        return ""  # a parameter was changed since: a display is not where to complain of it
+        return ""  # a parameter was changed since the fit: a display does not raise
     drawn = [_area(decided == label, COLOURS[k]) for k, label in enumerate(classes)]
     places = (points - low) / span * [1.0, -1.0] + [0.0, 1.0]
     for (x, y), k in zip(places * np.array(_CELLS) * _CELL, codes.tolist(), strict=True):
@@ -131,10 +140,10 @@ class ShowsItsFit:
             return []
         names = getattr(self, "feature_names_in_", None)
         order = np.argsort(-np.abs(coef[0]), kind="stable")
-        said = [f"{f'x{j}' if names is None else names[j]} {number(coef[0, j])}" for j in order[:NAMED].tolist()]
+        weights = [f"{f'x{j}' if names is None else names[j]} {number(coef[0, j])}" for j in order[:NAMED].tolist()]
         more = f", … {len(order):,} in all" if len(order) > NAMED else ""
         bias = number(float(getattr(self, "intercept_", [0.0])[0]))
-        return [("largest weights", ", ".join(said) + more), ("bias", bias)]
+        return [("largest weights", ", ".join(weights) + more), ("bias", bias)]
 
     def _picture(self) -> str:
         return ""

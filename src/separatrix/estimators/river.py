@@ -14,6 +14,7 @@ from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, BareRows, Floats, Ints, 
 from separatrix.engine.run import Run
 from separatrix.engine.votes import Ballot
 from separatrix.kernels.learning import rows as kernels
+from separatrix.learners.online import OnlineLearner
 
 try:
     from river.base import Classifier
@@ -25,7 +26,7 @@ _ONE_VISIT = [Visits(NO_ORDER, 0, 1)]
 
 
 def one_row(d: int, columns: Ints, values: Floats) -> BareRows:
-    """Return one sparse row: what River hands over ten thousand times a second."""
+    """Return one sparse row, without the checks of `Rows`: River calls this ten thousand times a second."""
     return BareRows(d, values, columns, np.array([0, len(columns)]))
 
 
@@ -38,12 +39,12 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
     probabilities.
     """
 
-    def __init__(self, learner: Any) -> None:
+    def __init__(self, learner: OnlineLearner) -> None:
         self.learner = learner
         self._index: dict[Any, int] = {}
         self._runs: list[Run] = []
         self._labels: list[Any] = []
-        if hasattr(learner, "run_"):  # goes on with a copy
+        if hasattr(learner, "run_"):  # continues with a copy
             names = getattr(learner, "feature_names_in_", np.arange(learner.n_features_in_))
             self._index = {name: j for j, name in enumerate(names.tolist())}
             self._runs = deepcopy(learner.runs())
@@ -150,7 +151,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
                 ) from None
         return np.array(columns, dtype=np.int64), np.array(values, dtype=np.float64)
 
-    def fitted(self) -> Any:
+    def fitted(self) -> OnlineLearner:
         """Return what was learned as the learner itself, its features in the order in which they were first met."""
         if not self._runs:
             raise ValueError("nothing was learned yet")
@@ -164,8 +165,8 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         return model
 
 
-def classifier_of(learner: Any) -> RiverClassifier:
-    """Return a River classifier that learns as `learner` does, and goes on from what it has learned."""
+def classifier_of(learner: OnlineLearner) -> RiverClassifier:
+    """Return a River classifier that learns as `learner` does, and continues from what it has learned."""
     if Classifier is object:
         raise ImportError("to_river needs the package river: pip install 'separatrix[river]'")
     if learner.calibrate is not None:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from separatrix.engine.inputs import name_text_column, names_of
+from separatrix.engine.inputs import feature_names_of, name_text_column
 from separatrix.engine.rows import Array, Floats, Rows, as_rows
 from separatrix.engine.weights import Weights
 
@@ -53,14 +53,14 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the features."""
         self._validate_params()
-        _read_rows(self, X, reset=True).survey(names=names_of(self))
+        _read_rows(self, X, reset=True).survey(names=feature_names_of(self))
         return self
 
     def transform(self, X: Any) -> Any:
         """Return X with the features added; a CSR matrix stays one."""
         check_is_fitted(self)
         rows = _read_rows(self, X)
-        rows.survey(names=names_of(self))
+        rows.survey(names=feature_names_of(self))
         matrix = rows.source if rows.source.dtype in (np.float32, np.float64) else rows.source.astype(np.float64)
         before, behind = (
             [self._column(name, matrix)[:, None] for name in names] for names in (self._before(), self._behind())

@@ -21,31 +21,31 @@ from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
 BLOCK_BYTES = 1 << 26
 
 
-class Labels:
-    """Labels in the order in which they are first met, and in the end the sorted classes."""
+class LabelIndex:
+    """Numbers labels in the order in which they first occur; at the end, returns the sorted classes."""
 
     def __init__(self) -> None:
         self._places: dict[Any, int] = {}
 
     def codes(self, labels: Any) -> Ints:
-        """Return the place of each label among those met so far, the new ones included."""
+        """Return the number of each label; new labels get the next numbers."""
         if hasattr(labels, "dictionary_encode"):
             from separatrix.data.arrow_arrays import numpy_array
 
             encoded = labels.dictionary_encode()
             distinct, inverse = encoded.dictionary.to_pylist(), numpy_array(encoded.indices)
         else:
-            found, inverse = np.unique(np.asarray(labels), return_inverse=True)
-            distinct = found.tolist()
+            values, inverse = np.unique(np.asarray(labels), return_inverse=True)
+            distinct = values.tolist()
         codes: Ints = self.add(distinct)[inverse.astype(np.int64)]
         return codes
 
     def add(self, labels: list[Any]) -> Ints:
-        """Return the place of each of some plain labels, the new ones included."""
+        """The same for labels that are Python objects."""
         return np.array([self._places.setdefault(label, len(self._places)) for label in labels], np.int64)
 
     def settled(self) -> tuple[Array, Ints]:
-        """Return the sorted classes, whole numbers where all are, and the class of each place."""
+        """Return the sorted classes, as integers where all are whole, and the class of each numbered label."""
         met = list(self._places)
         whole = all(isinstance(label, float) and label == int(label) and abs(label) < 1 << 53 for label in met)
         met = [int(label) for label in met] if whole else met
@@ -55,20 +55,20 @@ class Labels:
         return classes, places.astype(np.int64)
 
     def among(self, classes: Array, *, as_written: bool = True) -> Ints:
-        """Return the class of each place among known classes, −1 for a label that is none of them.
+        """Return the class of each numbered label among given classes, −1 for a label that is none of them.
 
-        Not quite `as_written`, a label is a class also where the two read the same but for a full stop at the end.
+        With `as_written=False`, a label also matches a class that differs from it only by full stops at the end.
         """
-        known = {label: k for k, label in enumerate(classes.tolist())}
-        places = [known.get(label, -1) for label in self._places]
+        code_of = {label: k for k, label in enumerate(classes.tolist())}
+        places = [code_of.get(label, -1) for label in self._places]
         if not as_written:
-            read = {str(label).rstrip("."): k for label, k in known.items()}
+            code_of_text = {str(label).rstrip("."): k for label, k in code_of.items()}
             met = zip(self._places, places, strict=True)
-            places = [read.get(str(label).rstrip("."), -1) if place < 0 else place for label, place in met]
+            places = [code_of_text.get(str(label).rstrip("."), -1) if place < 0 else place for label, place in met]
         return np.array(places, np.int64)
 
     def met(self) -> list[Any]:
-        """Return the labels in the order in which they were met."""
+        """Return the labels in the order of their numbers."""
         return list(self._places)
 
     def __len__(self) -> int:
@@ -76,19 +76,20 @@ class Labels:
 
 
 class Blocks:
-    """Rows and labels, added in batches, read in blocks.
+    """Rows and labels that are added in batches and read in blocks.
 
-    `memory` is how many bytes of them may stay in memory; what comes later goes to a temporary file in `folder`.
+    Up to `memory` bytes of them stay in memory; later blocks go to a temporary file in `folder`. The use is: `add` batches,
+    `settle` the classes, and then `read` blocks as often as needed.
     """
 
     def __init__(self, memory: int, folder: Path | None = None, block_bytes: int | None = None) -> None:
-        self.labels, self.memory, self.folder = Labels(), memory, folder
+        self.labels, self.memory, self.folder = LabelIndex(), memory, folder
         self.block_bytes = block_bytes or min(BLOCK_BYTES, max(1 << 20, memory // 4))
         self.n = self.d = 0
         self.sizes: list[int] = []
         self.spilled = 0
-        self._held: list[tuple[Array, ...] | None] = []
-        self._places: list[list[tuple[int, str, int]]] = []
+        self._in_memory: list[tuple[Array, ...] | None] = []
+        self._in_file: list[list[tuple[int, str, int]]] = []
         self._parts: list[tuple[Any, Ints]] = []
         self._pending = 0
         self._used = 0
@@ -128,15 +129,16 @@ class Blocks:
         else:
             arrays = (np.concatenate([X for X, _ in parts]), codes)
         self.sizes.append(len(codes))
-        if self._used + size <= self.memory or not self._held:
+        if self._used + size <= self.memory or not self._in_memory:
             self._used += size
-            self._held.append(arrays)
-            self._places.append([])
+            self._in_memory.append(arrays)
+            self._in_file.append([])
         else:
-            self._held.append(None)
-            self._places.append([self._written(array) for array in arrays])
+            self._in_memory.append(None)
+            self._in_file.append([self._write(array) for array in arrays])
 
-    def _written(self, array: Array) -> tuple[int, str, int]:
+    def _write(self, array: Array) -> tuple[int, str, int]:
+        """Append an array to the temporary file; return its offset, type and size."""
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="separatrix-", dir=self.folder)
         at, self.spilled = self.spilled, self.spilled + array.nbytes
@@ -173,7 +175,7 @@ class Blocks:
     def read(self, k: int) -> Problem:
         """Return block k with the codes of its labels among the classes."""
         assert self._map is not None, "settle first"
-        arrays = self._held[k] or tuple(self._loaded(place) for place in self._places[k])
+        arrays = self._in_memory[k] or tuple(self._load(place) for place in self._in_file[k])
         n, X = self.sizes[k], None
         if len(arrays) == 4:
             data, indices, indptr, codes = arrays
@@ -184,7 +186,7 @@ class Blocks:
             X, codes = arrays[0].reshape(n, self.d), arrays[1]
         return Problem(Rows(X), frozen(self._map[codes].astype(np.int32)))
 
-    def _loaded(self, place: tuple[int, str, int]) -> Array:
+    def _load(self, place: tuple[int, str, int]) -> Array:
         at, dtype, size = place
         self._file.seek(at)
         array = np.fromfile(self._file, np.dtype(dtype), size)
@@ -194,14 +196,14 @@ class Blocks:
 
     def take(self, numbers: Ints) -> Rows:
         """Return the rows of some examples, whose numbers are sorted."""
-        found = []
+        sources = []
         for k, first in enumerate(self.starts().tolist()):
             here = numbers[(numbers >= first) & (numbers < first + self.sizes[k])] - first
             if here.size:
-                found.append(self.read(k).rows.take(here).source)
-        if not found:
+                sources.append(self.read(k).rows.take(here).source)
+        if not sources:
             return Rows(np.empty((0, self.d)))
-        return Rows(sp.vstack(found, format="csr") if sp.issparse(found[0]) else np.concatenate(found))
+        return Rows(sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources))
 
     def together(self) -> Any:
         """Return all rows at once."""
@@ -211,24 +213,24 @@ class Blocks:
         return sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources)
 
     def places(self) -> Ints:
-        """Return the place of each example's label among those met."""
+        """Return the number of each example's label."""
         assert self._map is not None, "settle first"
         codes = np.concatenate([problem.codes for problem in self])
-        found: Ints = np.argsort(self._map)[codes]
-        return found
+        numbers: Ints = np.argsort(self._map)[codes]
+        return numbers
 
     def whole(self, classes: Array) -> tuple[Any, Array]:
-        """Return all rows and labels at once."""
+        """Return all rows and labels at once, without examples whose label is no class."""
         X, codes = self.together(), np.concatenate([problem.codes for problem in self])
-        known = codes >= 0
-        return (X if known.all() else X[known]), classes[codes[known]]
+        has_class = codes >= 0
+        return (X if has_class.all() else X[has_class]), classes[codes[has_class]]
 
     def __iter__(self) -> Iterator[Problem]:
         return (self.read(k) for k in range(len(self)))
 
     def close(self) -> None:
-        """Let go of everything."""
-        self._held.clear()
+        """Release the memory and the temporary file."""
+        self._in_memory.clear()
         if self._file is not None:
             self._file.close()
 
@@ -237,7 +239,11 @@ class Blocks:
 
 
 def held_out_rows(first: int, n: int, fraction: float, seed: int) -> Array:
-    """Tell which of the examples first … first + n − 1 are held out: a matter of their numbers and the seed alone."""
+    """Return which of the examples first … first + n − 1 are held out; it depends on their numbers and the seed only.
+
+    The number of an example is hashed (SplitMix64) and held out if the hash is below the fraction. So it does not matter in
+    which batches the examples come, and no list of them is needed.
+    """
     with np.errstate(over="ignore"):
         x = np.arange(first, first + n, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

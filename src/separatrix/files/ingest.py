@@ -1,8 +1,8 @@
-"""From a source to blocks of features: what is learned about the columns first, then every row, once.
+"""From a source to blocks of features: first the columns are learned, then every row is read once.
 
 Numbers (svmlight, npz) are taken as they are. A table is read twice: to learn its columns (categories, scales, how frequent
 words are) from the rows that are trained on, and to turn every row into features. A pipe, which can be read only once, is
-kept in a temporary file in between.
+copied into a temporary file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HELD_OUT_MEMORY = 8
 
 
 @dataclass
-class Gathered:
+class TrainingBlocks:
     """The examples to train on, those held out, the classes, and how columns become features (None: they are numbers)."""
 
     blocks: Blocks
@@ -38,16 +38,17 @@ class Gathered:
     features: TableFeaturizer | None
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release the memory and the temporary files."""
         self.blocks.close()
         if self.held_out is not None:
             self.held_out.close()
 
 
-Told = Callable[[str, int], None]
+Report = Callable[[str, int], None]
+"""Called after each batch with what is being done and the number of rows of the batch."""
 
 
-def gather(
+def read_blocks(
     source: Source,
     features: TableFeaturizer | None,
     *,
@@ -56,50 +57,50 @@ def gather(
     seed: int = 0,
     validation: Source | None = None,
     folder: Path | None = None,
-    known: bool = False,
-    told: Told = lambda doing, rows: None,
-) -> Gathered:
+    learned: bool = False,
+    report: Report = lambda doing, rows: None,
+) -> TrainingBlocks:
     """Read `source` into blocks; hold out a fraction of its rows, or those of `validation`.
 
-    `known` features are not learned again. `told` is called after each batch with what is being done and its rows.
+    `learned` features are not learned again. `report` is called after each batch.
     """
     blocks = Blocks(memory, folder)
-    kept = Blocks(memory // HELD_OUT_MEMORY, folder) if fraction or validation is not None else None
+    held_out = Blocks(memory // HELD_OUT_MEMORY, folder) if fraction or validation is not None else None
     if source.kind == "rows":
         features = None
-        _gather_rows(source, blocks, kept if validation is None else None, fraction, seed, told)
-        if validation is not None and kept is not None:
-            _gather_rows(validation, kept, None, 0.0, seed, told)
+        _add_rows(source, blocks, held_out if validation is None else None, fraction, seed, report)
+        if validation is not None and held_out is not None:
+            _add_rows(validation, held_out, None, 0.0, seed, report)
     else:
         from separatrix.data.arrow_arrays import number_array
 
         assert features is not None and source.label is not None
-        rows = _Again(source, folder)
-        if not known:
+        rows = _Rereadable(source, folder)
+        if not learned:
             for first, batch in _numbered(rows):
                 table = batch.table.drop_columns([source.label])
                 if fraction:
                     table = table.filter(number_array(~held_out_rows(first, len(batch), fraction, seed)))
                 features.partial_fit(table)
-                told("learning the columns", len(batch))
-        _gather_tables(rows, source.label, features, blocks, kept if validation is None else None, fraction, seed, told)
-        if validation is not None and kept is not None:
-            _gather_tables(validation, _label_of(validation, source), features, kept, None, 0.0, seed, told)
+                report("learning the columns", len(batch))
+        _add_tables(rows, source.label, features, blocks, held_out if validation is None else None, fraction, seed, report)
+        if validation is not None and held_out is not None:
+            _add_tables(validation, _label_of(validation, source), features, held_out, None, 0.0, seed, report)
     classes = blocks.settle()
     if not blocks.n:
         raise DataError(f"{source.name}: every example is held out: nothing is left to learn from")
-    if kept is not None:
-        kept.settle(classes)
-        if kept.n == 0:
+    if held_out is not None:
+        held_out.settle(classes)
+        if held_out.n == 0:
             raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
-        kept.d = blocks.d = max(kept.d, blocks.d)
-    return Gathered(blocks, kept, classes, features)
+        held_out.d = blocks.d = max(held_out.d, blocks.d)
+    return TrainingBlocks(blocks, held_out, classes, features)
 
 
-def roles_for(name: str, columns: list[str], features: list[str], given: dict[str, str]) -> dict[str, str]:
-    """Return the roles that columns were given, by name or by number from 0, with their names; raise for one not there."""
+def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[str, str]) -> dict[str, str]:
+    """Return the roles chosen for columns by their names; `chosen` may also number them from 0. Raise for unknown ones."""
     roles = {}
-    for column, role in given.items():
+    for column, role in chosen.items():
         if column not in features and column.isdigit() and int(column) < len(columns):
             column = columns[int(column)]
         if column not in features:
@@ -121,45 +122,45 @@ def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
         first += len(batch)
 
 
-def _gather_rows(source: Source, blocks: Blocks, kept: Blocks | None, fraction: float, seed: int, told: Told) -> None:
+def _add_rows(source: Source, blocks: Blocks, held_out: Blocks | None, fraction: float, seed: int, report: Report) -> None:
     for first, batch in _numbered(source):
         if batch.y is None:
             raise DataError(f"{source.name}: there are no labels; save them as y")
-        _add(blocks, kept, batch.X, batch.y, first, fraction, seed)
-        told("reading", len(batch))
+        _add(blocks, held_out, batch.X, batch.y, first, fraction, seed)
+        report("reading", len(batch))
 
 
-def _gather_tables(
+def _add_tables(
     batches: Any,
     label: str,
     features: TableFeaturizer,
     blocks: Blocks,
-    kept: Blocks | None,
+    held_out: Blocks | None,
     fraction: float,
     seed: int,
-    told: Told,
+    report: Report,
 ) -> None:
     for first, batch in _numbered(batches):
         y = batch.table[label]
         if y.null_count:
             raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label {label} is missing")
         X = features.transform(batch.table.drop_columns([label]))
-        _add(blocks, kept, X, y, first, fraction, seed)
-        told("reading", len(batch))
+        _add(blocks, held_out, X, y, first, fraction, seed)
+        report("reading", len(batch))
 
 
-def _add(blocks: Blocks, kept: Blocks | None, X: Any, y: Any, first: int, fraction: float, seed: int) -> None:
-    if kept is None or not fraction:
+def _add(blocks: Blocks, held_out: Blocks | None, X: Any, y: Any, first: int, fraction: float, seed: int) -> None:
+    if held_out is None or not fraction:
         blocks.add(X, y)
         return
     out = held_out_rows(first, X.shape[0], fraction, seed)
-    for part, which in ((blocks, np.flatnonzero(~out)), (kept, np.flatnonzero(out))):
+    for part, which in ((blocks, np.flatnonzero(~out)), (held_out, np.flatnonzero(out))):
         if which.size:
             part.add(X[which], y.take(which))
 
 
-class _Again:
-    """A source that can be read again; a pipe is kept in a temporary file."""
+class _Rereadable:
+    """A source that can be read again; a pipe is copied into a temporary file."""
 
     def __init__(self, source: Source, folder: Path | None) -> None:
         self._source, self._folder = source, folder

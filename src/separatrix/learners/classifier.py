@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.inputs import HeldOut, NoneHeldOutError, example_weight, names_of
+from separatrix.engine.inputs import HeldOut, NoneHeldOutError, example_weight, feature_names_of
 from separatrix.engine.labels import Codes, encode, encode_as, labels_of
 from separatrix.engine.parameters import NotFittedError, Parameterized
 from separatrix.engine.parcel import Parcel, State, StateError, flag, whole
@@ -134,10 +134,10 @@ class PlainClassifier(Parameterized):
     def _linear_scores(self, rows: Rows, coef: Floats, intercept: Floats) -> Floats:
         """Return ⟨w,x⟩ + b; NaN and infinity in X are looked for where a score shows them, in a sparse matrix before."""
         if rows.sparse:
-            rows.survey(names=names_of(self))
+            rows.survey(names=feature_names_of(self))
         scores = rows.scores(coef, intercept)
         if not np.isfinite(scores).all():
-            rows.survey(names=names_of(self))
+            rows.survey(names=feature_names_of(self))
         return scores
 
     def decide(self, scores: Floats, n_classes: int) -> Ints:
@@ -214,7 +214,7 @@ class ErrorDrivenClassifier(PlainClassifier):
         if X_val is not None:
             labels = self._read_labels(X_val, y_val, "X_val")
             validation = self.read_rows(X_val)
-            validation.survey(names=names_of(self))
+            validation.survey(names=feature_names_of(self))
             return HeldOut(validation, NO_ORDER, encode_as(classes, labels))
         if not self.early_stopping:
             return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from separatrix.engine.inputs import HeldOut, names_of
+from separatrix.engine.inputs import HeldOut, feature_names_of
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.parameters import Constraint, boolean, choices, none, number, whole
 from separatrix.engine.pocket import Pocket
@@ -93,7 +93,7 @@ class VotedLearner(OnlineLearner):
 
     def scores(self, rows: Rows) -> Floats:
         """Return the share of the votes, a column for each output."""
-        rows.survey(names=names_of(self))
+        rows.survey(names=feature_names_of(self))
         ballot = Ballot(self.ledger_, self.run_.joint, rows)
         return ballot.count(*self.ledger_.mistaken_rows())
 

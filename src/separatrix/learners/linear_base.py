@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from separatrix.engine.hooks import hook
-from separatrix.engine.inputs import HeldOut, names_of, schema_kept
+from separatrix.engine.inputs import HeldOut, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.loop import train
@@ -131,7 +131,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         with schema_kept(self):
             y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
             rows = problem.rows
-            radius_squared = rows.survey(problem.weight, names_of(self))
+            radius_squared = rows.survey(problem.weight, feature_names_of(self))
             start, seed = self.start_weights(classes, rows.d) if self.warm_start else None, self.seed()
             choice = self.choose_c(classes, problem, held_out, start, seed) if self.C == "auto" else None
             run = self.new_run(classes, rows.d, self.C if choice is None else choice.C, start)

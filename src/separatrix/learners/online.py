@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.inputs import check_newcomers, declared_classes, names_of
+from separatrix.engine.inputs import check_newcomers, declared_classes, feature_names_of
 from separatrix.engine.labels import encode_as, newcomers
 from separatrix.engine.orders import Visits
 from separatrix.engine.presenting import Problem
@@ -38,7 +38,7 @@ class OnlineLearner(LinearLearner):
         y = self._read_labels(X, y)
         rows = self.read_rows(X, reset=first)
         weight = frozen(self.example_weight(sample_weight, y))
-        radius_squared = rows.survey(weight, names_of(self))
+        radius_squared = rows.survey(weight, feature_names_of(self))
         declared = None if classes is None else declared_classes(classes)
         runs = self.new_runs(rows, y[:1].copy() if declared is None else declared) if first else self.runs()
         strangers = newcomers(runs[0].classes, y)

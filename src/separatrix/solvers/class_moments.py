@@ -1,8 +1,8 @@
-"""How many, where, how spread: the moments of each class in one pass over data that need not fit in memory (L3 2–3).
+"""The weight, mean and covariance of each class, in one pass over data that need not fit in memory (L3 2–3).
 
     n = Σ c_i        μ = Σ c_i x_i / n        Q = Σ c_i (x_i − μ)(x_i − μ)ᵀ        Σ = Q / n
 
-A block of rows is centred on its own mean and merged into what is known (Chan, Golub, LeVeque 1983):
+A block of rows is centred on its own mean and merged into the moments so far (Chan, Golub, LeVeque 1983):
 
     Q ← Q + Q_b + n·n_b/(n + n_b) · δδᵀ,    μ ← μ + n_b/(n + n_b) · δ,    δ = μ_b − μ
 

@@ -47,11 +47,13 @@ def maximise(S: Floats, means: Floats, shrinkage: float | str | None, n: float) 
     smallest that rounding can tell from 0, with a warning.
     """
     K, d = means.shape
+    # Differences of means and deviations that rounding alone explains count as 0.
     centred = means - means.mean(axis=0)
     size = np.abs(means).max(axis=0)
     centred[:, np.abs(centred).max(axis=0) <= _ROUNDING * size] = 0.0
     deviation = np.sqrt(np.maximum(S.diagonal(), 0.0))
     constant = deviation <= _ROUNDING * size
+    # In units of the deviations S has a diagonal of 1, but for constant features, which get the largest difference of means.
     unit = np.where(constant, float(np.abs(centred[:, constant]).max(initial=0.0)) or 1.0, deviation)
     S[constant] = S[:, constant] = 0.0
     S /= unit
@@ -59,6 +61,7 @@ def maximise(S: Floats, means: Floats, shrinkage: float | str | None, n: float) 
     if not np.isfinite(S).all():
         raise ValueError("the moments of X outgrew float64: scale the features first")
     alpha = _oas(S, n) if shrinkage == "auto" else float(shrinkage or 0.0)
+    # Shrinkage towards the diagonal: S ← (1 − α)S + α·diag(S).
     diagonal = S.diagonal().copy()
     S *= 1.0 - alpha
     np.fill_diagonal(S, diagonal)
@@ -66,6 +69,7 @@ def maximise(S: Floats, means: Floats, shrinkage: float | str | None, n: float) 
         warnings.warn(EQUAL_MEANS, linalg.LinAlgWarning, stacklevel=_CALLER)
         return Directions(np.zeros((d, 1)), np.zeros(1), alpha)
     whitened, back = _whiten(S, (centred / unit).T)
+    # The maximisers are A = L⁻ᵀU, back in the units of the features; the last class scores higher than the first.
     U, s, _ = linalg.svd(whitened, full_matrices=False)
     A = back(U[:, : K - 1]) / unit[:, None]
     A *= np.where((centred[-1] - centred[0]) @ A < 0.0, -1.0, 1.0)
@@ -87,6 +91,7 @@ def _whiten(S: Floats, M: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
             linalg.solve_triangular(L, M, lower=True, check_finite=False),
             lambda U: linalg.solve_triangular(L, U, lower=True, trans="T", check_finite=False),
         )
+    # S = VΛVᵀ is singular to working precision: L = VΛ^½, without the directions in which nothing varies.
     values, V = linalg.eigh(S, overwrite_a=True, check_finite=False)
     least = tolerance * max(float(values[-1]), 1.0)
     varies = values > least

@@ -1,11 +1,11 @@
-"""The hard margin, solved on the few examples that hold the plane: the nearest point of a convex hull (L2 10, L4 9).
+"""The hard margin, solved on the support vectors: the nearest point of a convex hull (L2 10, L4 9).
 
     min ½‖w‖²  subject to  ⟨w,a_i⟩ + ⟨β,c_i⟩ ≥ 1            a_i = y_i x_i, c_i = y_i   (K: one for each example and rival)
     max Σλ_i − ½‖Σ λ_i a_i‖²  subject to  λ ≥ 0, Σ λ_i c_i = 0
 
 Lawson and Hanson: λ is the nonnegative least-squares solution of ‖Σ λ_i a_i‖² + M²‖Σ λ_i c_i‖² + τ²(1 − Σ λ_i)². It names
-the examples that touch the margin; on those the equations hold exactly, and are solved so, with residuals in extended
-precision: raw features with margins of 10⁻⁸ of the radius need it. Examples that the plane then violates join in.
+the examples that touch the margin. On these the constraints are equations, which are solved with residuals in extended
+precision: raw features with margins of 10⁻⁸ of the radius need it. Examples that violate the solution join the working set.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ SMALLEST = 1e-11
 """The smallest margin, as a part of the radius, that float64 can tell from none."""
 
 _BATCH = 256
+"""So many violated constraints join the working set in a round."""
 _FIRST_SCALE = 1e-2
 _ROUNDS = 60
 _BIAS_WEIGHT = 1e3
+"""M of the penalty M²‖Σ λ_i c_i‖²."""
 _EXCHANGES = 20
 _LARGEST_SYSTEM = 1500
 
@@ -45,7 +47,7 @@ class Inseparable(ValueError):  # noqa: N818
         )
 
 
-class Working(NamedTuple):
+class Constraints(NamedTuple):
     """Constraints as dense rows: ⟨w,a_i⟩ + ⟨β,c_i⟩ ≥ 1."""
 
     a: Floats
@@ -71,7 +73,7 @@ class Geometry:
         leads[each, problem.codes] = np.inf
         return leads
 
-    def working(self, which: Ints) -> Working:
+    def working(self, which: Ints) -> Constraints:
         """Return some constraints (numbers in the flattened `leads`) as dense rows."""
         problem = self.problem
         example, rival = np.divmod(which, self.K)
@@ -82,12 +84,12 @@ class Geometry:
             x = np.hstack([x, np.full((len(x), 1), 1.0 / self.radius)])
         if self.K == 1:
             side = problem.sign[example][:, None]
-            return Working(x * side, side if problem.bias == FREE else np.zeros((len(x), 0)))
+            return Constraints(x * side, side if problem.bias == FREE else np.zeros((len(x), 0)))
         e = np.zeros((len(x), self.K))
         e[np.arange(len(x)), problem.codes[example]] = 1.0
         e[np.arange(len(x)), rival] = -1.0
         a = (e[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-        return Working(a, e[:, 1:] if problem.bias == FREE else np.zeros((len(x), 0)))
+        return Constraints(a, e[:, 1:] if problem.bias == FREE else np.zeros((len(x), 0)))
 
     def weights(self, w: Floats, beta: Floats) -> Weights:
         """Return weights of the raw features."""
@@ -125,6 +127,8 @@ def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None
     if not all(np.isin(range(max(2, problem.K)), problem.codes[chosen // problem.K])):
         first = np.unique(problem.codes, return_index=True)[1] * problem.K
         chosen = np.setdiff1d(np.union1d(chosen, np.concatenate([first + k for k in range(problem.K)])), true)
+    # Each round solves the problem with the chosen constraints only. When its solution violates no other constraint, it
+    # solves the whole problem. A constraint with λ = 0 is inactive and leaves the working set.
     best: Solution | None = None
     scale = _FIRST_SCALE
     for _ in range(_ROUNDS):
@@ -133,9 +137,9 @@ def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None
         except RuntimeError:  # the least squares took too many steps
             break
         weights = geometry.weights(w, beta)
-        found = problem.certified(geometry.alpha(chosen, multipliers), weights=weights)
-        if best is None or not found.gap >= best.gap:
-            best = found
+        solution = problem.certified(geometry.alpha(chosen, multipliers), weights=weights)
+        if best is None or not solution.gap >= best.gap:
+            best = solution
         if best.relative_gap <= tol:
             return best
         leads = geometry.leads(weights).reshape(-1)
@@ -148,7 +152,7 @@ def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None
     return best if best is not None and np.isfinite(best.primal) else None
 
 
-def nearest(working: Working, scale: float) -> tuple[Floats, Floats, Floats, float]:
+def nearest(working: Constraints, scale: float) -> tuple[Floats, Floats, Floats, float]:
     """Return (w, β, λ, the margin) for some constraints; `scale` is about what the margin may be."""
     a, c = working
     f = np.zeros(a.shape[1] + c.shape[1] + 1)
@@ -156,6 +160,7 @@ def nearest(working: Working, scale: float) -> tuple[Floats, Floats, Floats, flo
     while True:
         E = np.vstack([a.T / scale, c.T * (_BIAS_WEIGHT / scale), np.ones(len(a))])
         u, _ = nnls(E, f, maxiter=30 * max(E.shape))
+        # With τ = 1 and lengths in units of `scale`, Σu < 1, and u/Σu are the weights of the nearest point of the hull.
         total = float(u.sum())
         distance = float(np.linalg.norm(E[:-1] @ u)) * scale / total if total > 0.0 else 0.0
         if distance <= SMALLEST:
@@ -168,7 +173,7 @@ def nearest(working: Working, scale: float) -> tuple[Floats, Floats, Floats, flo
     return *solved, distance
 
 
-def exact(working: Working, touching: Array) -> tuple[Floats, Floats, Floats] | None:
+def exact(working: Constraints, touching: Array) -> tuple[Floats, Floats, Floats] | None:
     """Solve the equations of the constraints that touch, exchanging those that should not; None where that fails.
 
     w = Σ λ_i a_i, Σ λ_i c_i = 0, and ⟨w,a_i⟩ + ⟨β,c_i⟩ = 1 on the support. Iterative refinement: residuals in extended
@@ -204,11 +209,12 @@ def exact(working: Working, touching: Array) -> tuple[Floats, Floats, Floats] | 
         if not np.all(np.isfinite(solution)):
             return None
         w, beta, multipliers = (part.astype(float) for part in np.split(solution, [d, d + q]))
-        if multipliers.min() < 0.0:
+        if multipliers.min() < 0.0:  # not optimal: this constraint does not touch
             support = np.delete(support, np.argmin(multipliers))
             continue
         w = w if Q is None else Q @ w
         leads = a @ w + c @ beta
+        # Not feasible: the constraint that is violated most has to touch.
         if leads.min() < 1.0 - 1e-7 and np.argmin(leads) not in support:
             support = np.append(support, np.argmin(leads))
             continue

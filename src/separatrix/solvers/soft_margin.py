@@ -26,8 +26,10 @@ FREE, AUGMENTED, ABSENT = "free", "augmented", "absent"
 """What the bias is: it costs nothing; it is the weight of one more feature, a 1; there is none."""
 
 _CAUTION = 0.7
-_RECALL = 0.5
 _MOST_CAUTIOUS = 0.05
+"""Each time the running estimate of the gap proves too low, it has to be smaller by this factor, down to a least one."""
+_RECALL = 0.5
+"""Examples that were left out come back each time the largest violation has fallen by this factor."""
 
 
 class Solution(NamedTuple):
@@ -108,12 +110,12 @@ class MarginProblem:
                     active, recalled = rows.n, violation
                 bounds[0] = bounds[0] if bounds[0] > 0.0 else np.inf
                 bounds[1] = bounds[1] if bounds[1] < 0.0 else -np.inf
-            found = self.certified(alpha, bias=bias, passes=passes)
-            if best is None or not found.gap >= best.gap:
-                best = found
+            solution = self.certified(alpha, bias=bias, passes=passes)
+            if best is None or not solution.gap >= best.gap:
+                best = solution
             if best.relative_gap <= tol or passes >= max_passes:
                 return best._replace(passes=passes)
-            alpha, dual = found.alpha.copy(), found.dual
+            alpha, dual = solution.alpha.copy(), solution.dual
             weights = self.combined(alpha)
             flat = Flat(K, rows.d, rows.sparse, weights)
             if self.bias != AUGMENTED:
@@ -164,7 +166,7 @@ class MarginProblem:
         if weights is None:
             free = self._uncentred(np.zeros(self.K) if bias is None else bias, coef)
             weights = Weights(coef, {FREE: free, AUGMENTED: sums, ABSENT: np.zeros(self.K)}[self.bias])
-        weights, primal = self._judged(weights)
+        weights, primal = self._with_primal(weights)
         return Solution(weights, alpha, primal, gain - 0.5 * squared, passes)
 
     def _uncentred(self, bias: Floats, coef: Floats) -> Floats:
@@ -177,7 +179,7 @@ class MarginProblem:
         squared = float(np.sum(weights.coef**2))
         return squared + float(np.sum(weights.intercept**2)) if self.bias == AUGMENTED else squared
 
-    def _judged(self, weights: Weights) -> tuple[Weights, float]:
+    def _with_primal(self, weights: Weights) -> tuple[Weights, float]:
         """Return the weights, with the best bias (two classes) and scale (hard margin), and their primal objective."""
         scores = self.rows.scores(weights.coef, np.zeros(self.K))
         intercept = weights.intercept
@@ -216,11 +218,13 @@ class MarginProblem:
             up, down = (float(alpha[self.sign == side].sum()) for side in (1.0, -1.0))
             lower = min(up, down)
             return alpha * np.where(self.sign > 0, lower / up if up else 0.0, lower / down if down else 0.0)
+        # −α_ir is what example i takes from the rival r for its own class. Summed over the examples, these are flows between
+        # classes, and Σ_i α_ik = 0 means that class k takes as much as is taken from it: a circulation.
         taken = -np.minimum(alpha.reshape(-1, self.K), 0.0)
         flow = np.zeros((self.K, self.K))
         np.add.at(flow, self.codes, taken)
-        kept = np.divide(circulation(flow), flow, out=np.zeros_like(flow), where=flow > 0.0)
-        balanced = -taken * kept[self.codes]
+        share = np.divide(circulation(flow), flow, out=np.zeros_like(flow), where=flow > 0.0)
+        balanced = -taken * share[self.codes]
         balanced[np.arange(len(taken)), self.codes] = -balanced.sum(axis=1)
         return balanced.reshape(-1)
 
