@@ -56,7 +56,7 @@ class TrainOptions:
     bits: Annotated[int, Option(min=8, max=28, help="Hash text to 2^bits features, shared by the text columns.")] = 18
     learner: Annotated[
         str,
-        Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (the longest survivor)."),
+        Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (fewest training mistakes)."),
     ] = "averaged"
     rule: Annotated[str, Option(help=f"Update rule: {in_words(RULES)}.")] = "pa1"
     C: Annotated[
