@@ -10,10 +10,12 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import separatrix
-from separatrix import Perceptron, TextFeatures, load, save
+from separatrix import AveragedPerceptron, Model, Perceptron, TextFeatures, load, save
 from separatrix.engine.rules import RULES
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.registry import CLASSIFIERS
@@ -235,3 +237,18 @@ def test_pickle_and_joblib_keep_the_model_too(estimator):
         same(again, model, X)
         if estimator in ONLINE:
             same(again.partial_fit(X, Y), pickle.loads(pickle.dumps(model)).partial_fit(X, Y), X)
+
+
+def test_a_model_follows_the_estimator_protocol_without_inheriting_it():
+    texts, labels = TEXTS * 5, np.tile(SPAM, 5)
+    model = Model(AveragedPerceptron(random_state=0, rule="pa1"), TextFeatures(n_features=256))
+    assert "sklearn" not in {base.__module__.partition(".")[0] for base in type(model).__mro__}
+    copied = clone(model)
+    assert copied.get_params()["features__n_features"] == 256 and copied.estimator is not model.estimator
+    assert repr(copied) == "<Model: TextFeatures → AveragedPerceptron, not fitted>"
+    assert cross_val_score(model, texts, labels, cv=3).tolist() == [1.0, 1.0, 1.0]
+    grid = GridSearchCV(model, {"estimator__C": [0.5, 1.0], "features__n_features": [64, 256]}, cv=2).fit(texts, labels)
+    assert grid.best_estimator_.score(texts, labels) == 1.0 and is_classifier(model)
+    assert grid.best_estimator_.classes_.tolist() == ["ham", "spam"]
+    with pytest.raises(ValueError, match="'C' is not a parameter of Model"):
+        model.set_params(C=1.0)

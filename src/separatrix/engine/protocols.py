@@ -50,6 +50,12 @@ class Featurizer(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
 
+    def public_name(self) -> str:
+        """Return the name of the public class."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn the features of texts or of a table; return the featurizer itself."""
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the name of each feature."""
 
