@@ -17,8 +17,8 @@ from separatrix.analysis.catalogue import Setting, View, chosen_views
 from separatrix.analysis.comparison import Comparison, Pass, Row
 from separatrix.analysis.mixed_table import DENSE_BYTES, Columns, Form, prepared, read_columns
 from separatrix.engine.labels import Codes, encode, labels_of
-from separatrix.engine.progress import steps_bar
 from separatrix.engine.rows import Array, Ints
+from separatrix.learners.progress import steps_bar
 
 PAIRS = 2_000_000_000
 """A model that compares each test example with each training example is skipped where that takes more comparisons."""

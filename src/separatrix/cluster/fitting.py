@@ -18,7 +18,6 @@ from separatrix.cluster.shards import CollectionSource, ShardReader, ShardSummar
 from separatrix.cluster.work import DetectFormat, FindSmallestLead, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.engine.labels import check_kinds
-from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
@@ -26,6 +25,7 @@ from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import LabelIndex
 from separatrix.files.out_of_core import TrainingState
 from separatrix.learners.online import OnlineLearner
+from separatrix.learners.progress import passes_bar
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
 from separatrix.proofs.certificate import Certificate

@@ -18,13 +18,13 @@ from separatrix.engine.parameters import Constraint, choices, function, none, nu
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, word
 from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.presenting import Problem
-from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.stopping import Cycle, History, reasons, why_not_converged
 from separatrix.estimators.base import ErrorDrivenEstimator
 from separatrix.learners.classifier import ErrorDrivenClassifier
 from separatrix.learners.linear_base import LinearLearner
+from separatrix.learners.progress import passes_bar
 from separatrix.solvers.dual import DualPasses, DualRun
 from separatrix.solvers.dual_ledger import NOT_RECORDED, Dropped, DualLedger
 from separatrix.solvers.dual_votes import ON_THE_WAY, PREDICTIONS, Voters

@@ -23,7 +23,6 @@ from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
-from separatrix.engine.progress import passes_bar
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows
 from separatrix.engine.rules import RULES, TIES, Rule
 from separatrix.engine.run import MemoryPasses, Run, Watcher
@@ -32,6 +31,7 @@ from separatrix.engine.weights import Weights, n_outputs
 from separatrix.learners.auto_c import Choice, choose
 from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.progress import passes_bar
 
 _NUMBERS = ("slope_", "C_", "pocket_mistakes_")
 """Attributes of some fits that are numbers, as a model file stores them."""
