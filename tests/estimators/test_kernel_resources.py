@@ -122,7 +122,7 @@ class TestBudget:
             assert np.allclose(votes, voted, atol=1e-6)
 
     def test_the_weights_on_the_way_take_a_record(self):
-        with pytest.raises(ValueError, match=r"predict_with='voted' needs the weights on the way.*record=True"):
+        with pytest.raises(ValueError, match=r"predict_with='voted'.*record=True"):
             self.fitted(20, predict_with="voted")
         model, recording = self.fitted(20), self.fitted(20, record=True)
         for ask in (lambda m: m.set_params(predict_with="random").predict(self.X), lambda m: m.after(300)):

@@ -112,8 +112,8 @@ class Rows:
         """Return some rows as a copy that the kernels can read."""
         if self.sparse:
             return Rows(self.source[which])
-        kept = self.source.dtype if self.source.dtype == np.float32 else np.float64
-        return Rows(np.require(self.source[which], kept, ["C", "A"]))
+        dtype = self.source.dtype if self.source.dtype == np.float32 else np.float64
+        return Rows(np.require(self.source[which], dtype, ["C", "A"]))
 
     def squared_norms(self) -> Floats:
         """Return ‖x‖² of each row, in float64 whatever the type of X."""
@@ -234,7 +234,7 @@ def dense_product(left: Any, right: Any) -> Array:
 
 
 class Store:
-    """Rows of d features, gathered bit by bit. Chunks double in size, so that n additions cost n·log n copies."""
+    """Rows of d features that are added a few at a time. Chunks double in size, so n additions cost n·log n copies."""
 
     def __init__(self, d: int) -> None:
         self._chunks: list[Rows] = []

@@ -75,14 +75,14 @@ class ErrorDrivenEstimator(Estimator):
             ended = f"early: back to pass {cut.pass_number:,}, of the best held-out accuracy"
         elif cycle is not None:
             ended = f"in a cycle: the weights of pass {cycle.start:,} come back every {cycle.period:,} passes"
-        told = [
+        facts = [
             ("passes", f"{self.n_iter_:,}, {self.n_seen_:,} examples presented"),
             ("mistakes", f"{self.n_mistakes_:,}, {self.mistakes_per_pass_[-1]:,} of them in the last pass"),
             ("ended", ended),
         ]
         if hasattr(self, "radius_"):
-            told.append(("radius R", f"{number(self.radius_)}; bounds(X, y) finds γ and the bound R²/γ²"))
-        return told + super()._facts()
+            facts.append(("radius R", f"{number(self.radius_)}; bounds(X, y) finds γ and the bound R²/γ²"))
+        return facts + super()._facts()
 
     def _mistaken(self) -> tuple[Array, Array] | None:
         """Return the examples of the mistakes and their classes, by code, where they are stored."""
@@ -93,10 +93,10 @@ class ErrorDrivenEstimator(Estimator):
         return (rows.source, numbers) if not rows.sparse else None
 
     def _picture(self) -> str:
-        found = self._mistaken() if self.n_features_in_ == 2 else None
-        if found is None:
+        mistaken = self._mistaken() if self.n_features_in_ == 2 else None
+        if mistaken is None:
             return ""
-        points, numbers = found
+        points, numbers = mistaken
         true = self.ledger_.up >= 0
         which, first = np.unique(numbers[true], return_index=True)
         caption = "the mistaken examples, and what the learner says around them"

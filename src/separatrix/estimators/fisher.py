@@ -363,11 +363,11 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
         return int(self.scalings_.shape[1])
 
     def _facts(self) -> list[tuple[str, str]]:
-        told = [
+        facts = [
             ("Fisher's quotient", some([shown_number(float(quotient)) for quotient in self.quotients_])),
             ("examples of each class", some([shown_number(float(count)) for count in self.class_count_])),
         ]
-        return told + super()._facts()
+        return facts + super()._facts()
 
     def transform(self, X: Any) -> Floats:
         """Return the projections ⟨w,x⟩/‖w‖ on each direction w."""

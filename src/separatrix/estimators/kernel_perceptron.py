@@ -167,7 +167,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
         if self.kernel == "precomputed" and rows.n != rows.d:
             raise ValueError(f"a precomputed kernel of the training rows must be square, but X has shape {(rows.n, rows.d)}")
         if self.budget is not None and self.predict_with in ON_THE_WAY and not self.record:
-            raise ValueError(f"predict_with={self.predict_with!r} needs the weights on the way: {NOT_RECORDED}")
+            raise ValueError(f"predict_with={self.predict_with!r} needs the weights after every mistake: {NOT_RECORDED}")
         kernel = Kernel(self.kernel, self._gamma(rows), self.coef0, self.degree, self.fit_intercept)
         kernel.choose_precision(rows, radius_squared if self.budget is None else np.inf)
         tie = tie_code(self.tie, len(classes), self.multi_class)

@@ -26,7 +26,7 @@ from separatrix.solvers.kernel_matrix import COLUMNS, BlockSide, Kernel, KernelR
 WHOLE = float(1 << 53)
 ROUNDING = 64.0
 AS_GIVEN = (dual.GIVEN, 0.0, 0.0, 0, 0.0)
-NOT_RECORDED = "under a budget the weights on the way are kept only with record=True: train with it"
+NOT_RECORDED = "under a budget they are stored only with record=True"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class DualLedger(Ledger):
     def combination(self) -> Floats:
         """The correction of each mistake on the stored examples."""
         if self._combinations is None:
-            raise ValueError(NOT_RECORDED)
+            raise ValueError(f"the corrections of mistakes are not known: {NOT_RECORDED}")
         table = np.zeros((len(self), len(self.basis)))
         for row, combination in zip(table, self._combinations, strict=False):
             row[: len(combination)] = combination

@@ -88,7 +88,7 @@ class Voters:
     def scores(self, rows: Rows, how: str, seed: int) -> Floats:
         """Return the scores of some rows, rows × outputs; voted: the share of the votes; random: by a voter for each row."""
         if how in ON_THE_WAY and self._coefficients is not None:
-            raise ValueError(f"predict_with={how!r} needs the weights on the way: {NOT_RECORDED}")
+            raise ValueError(f"predict_with={how!r} needs the weights after every mistake: {NOT_RECORDED}")
         examples = KernelRows(self.kernel, rows)
         support = KernelRows(self.kernel, self.rows).side(self.support if self.rows is None else np.arange(self.rows.n))
         out, coefficients = np.zeros((rows.n, self._K)), self._scaled(how).T
