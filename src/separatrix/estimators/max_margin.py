@@ -21,7 +21,7 @@ from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.learners.classifier import PlainClassifier, random_generator
-from separatrix.solvers.hard_margin import Inseparable, solve_hard
+from separatrix.solvers.hard_margin import solve_margin
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 
 
@@ -184,18 +184,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         return [self._solved(problem.relabelled((codes == k).astype(np.int32)), seed) for k in range(K)]
 
     def _solved(self, problem: MarginProblem, seed: int) -> Solution:
-        solution = None
-        if problem.hard:
-            alone = len(np.unique(problem.codes)) < 2
-            if alone or (problem.bias == ABSENT and not problem.norms.all()):
-                raise Inseparable
-            solution = solve_hard(problem, self.tol, seed)
-        if solution is None or solution.relative_gap > self.tol:
-            descended = problem.solve(self.tol, self.max_iter, seed)
-            if solution is None or descended.gap < solution.gap:
-                solution = descended
-        if solution.primal == np.inf:
-            raise Inseparable
+        solution = solve_margin(problem, self.tol, self.max_iter, seed)
         if solution.relative_gap > self.tol:
             warnings.warn(
                 f"the duality gap is {solution.relative_gap:.1e} of the objective after {solution.passes:,} passes, above "

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 from separatrix.engine.rows import Array, Floats, Ints
 from separatrix.engine.weights import Weights
-from separatrix.solvers.soft_margin import AUGMENTED, FREE, MarginProblem, Solution
+from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 
 WIDEST = 4000
 """More weights than this are left to the descent: the working set is dense."""
@@ -150,6 +150,23 @@ def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None
             break
         chosen = np.union1d(chosen[multipliers > 0.0], worst)
     return best if best is not None and np.isfinite(best.primal) else None
+
+
+def solve_margin(problem: MarginProblem, tol: float, max_iter: int, seed: int) -> Solution:
+    """Return the solution of a hard or soft margin, by least squares where they suffice; raise `Inseparable`."""
+    solution = None
+    if problem.hard:
+        alone = len(np.unique(problem.codes)) < 2
+        if alone or (problem.bias == ABSENT and not problem.norms.all()):
+            raise Inseparable
+        solution = solve_hard(problem, tol, seed)
+    if solution is None or solution.relative_gap > tol:
+        descended = problem.solve(tol, max_iter, seed)
+        if solution is None or descended.gap < solution.gap:
+            solution = descended
+    if solution.primal == np.inf:
+        raise Inseparable
+    return solution
 
 
 def nearest(working: Constraints, scale: float) -> tuple[Floats, Floats, Floats, float]:

@@ -4,7 +4,7 @@ Every mistake is shown with the two inequalities of the convergence proof in the
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
@@ -15,6 +15,7 @@ from separatrix.data.errors import DataError
 
 if TYPE_CHECKING:
     from separatrix.data.in_memory import Examples
+    from separatrix.learners.linear_base import LinearLearner
 
 FORMATS = ("table", "markdown", "csv", "json")
 
@@ -61,7 +62,7 @@ def trace(
         if html is not None:
             named = {"label": label, "positive": positive, "drop": drop or None}
             arguments = [repr(data), *(f"{name}={value!r}" for name, value in named.items() if value is not None)]
-            _write_page(html, examples, perceptron.get_params(), f"read_source({', '.join(arguments)})")
+            _write_page(html, examples, perceptron, f"read_source({', '.join(arguments)})")
             return 0
         steps = tracing.trace(perceptron, examples.X, examples.y)
     if form == "table":
@@ -74,11 +75,10 @@ def trace(
     return 0
 
 
-def _write_page(path: Path, examples: "Examples", parameters: dict[str, Any], reading: str) -> None:
+def _write_page(path: Path, examples: "Examples", perceptron: "LinearLearner", reading: str) -> None:
     """Write a page of the lab that holds the whole run; `reading` is the Python code that reads the same examples."""
     import numpy as np
 
-    from separatrix.estimators.linear import Perceptron
     from separatrix.web.lab.document import document
     from separatrix.web.lab.experiment import Experiment, plain_names
     from separatrix.web.lab.page import page
@@ -86,5 +86,5 @@ def _write_page(path: Path, examples: "Examples", parameters: dict[str, Any], re
     X = np.asarray(examples.X.toarray() if hasattr(examples.X, "toarray") else examples.X, np.float64)
     code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
     names = tuple(examples.feature_names or plain_names(X.shape[1]))
-    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, Perceptron(**parameters), code))), "utf-8")
+    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, perceptron, code))), "utf-8")
     click.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")

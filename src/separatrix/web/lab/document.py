@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
+from separatrix.analysis import bounds as mistake_bounds
 from separatrix.analysis.best_separator import best_separator
 from separatrix.analysis.tracing import presentations
 from separatrix.data.errors import DataError
@@ -19,16 +19,18 @@ from separatrix.engine.labels import as_labels, encode, encode_as
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Rows, as_rows
 from separatrix.engine.weights import Weights
-from separatrix.estimators.kernel_perceptron import KernelPerceptron
-from separatrix.estimators.max_margin import MaxMarginClassifier
-from separatrix.features import DiscMap, PolynomialMap, RandomFourier
+from separatrix.learners.classifier import random_generator
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.proofs.certificate import Certificate, certify
 from separatrix.proofs.wording import lines
 from separatrix.solvers.dual import visited
-from separatrix.solvers.hard_margin import Inseparable
-from separatrix.web.lab.experiment import Experiment, FeatureMap
+from separatrix.solvers.hard_margin import Inseparable, solve_margin
+from separatrix.solvers.soft_margin import ABSENT, FREE, MarginProblem
+from separatrix.web.lab.experiment import Experiment
 from separatrix.web.lab.plane import plane
+
+if TYPE_CHECKING:  # for models with a kernel, which need scikit-learn
+    from separatrix.estimators.kernel_perceptron import KernelPerceptron
 
 FORMAT = "separatrix run 1"
 MOST_NUMBERS = 1_000_000
@@ -77,8 +79,8 @@ def document(experiment: Experiment) -> dict[str, Any]:
         "y": y.tolist(),
         "map": _map(experiment, Z),
         "bias": bool(model.fit_intercept),
-        "learner": type(model).__name__,
-        "predicts": PREDICTS.get(type(model).__name__, "last"),
+        "learner": model.public_name(),
+        "predicts": PREDICTS.get(model.public_name(), "last"),
         "rule": ledger.rule._asdict() | {"asks": ledger.rule.entry.asks, "spread": ledger.rule.spread},
         "tie": model.tie,
         "order": model.order,
@@ -108,7 +110,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
 
 def _fitted(experiment: Experiment, Z: Floats, labels: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)  # that training did not converge: the page shows it
         if experiment.held_out is None:
             return experiment.model.fit(Z, labels)
         X_val, y_val = experiment.held_out
@@ -168,21 +170,16 @@ def _map(experiment: Experiment, Z: Floats) -> dict[str, Any]:
     phi = experiment.phi
     if phi is None:
         return {"kind": "none", "names": list(experiment.features)}
-    names = [str(name) for name in phi.get_feature_names_out(_plain_names(experiment) if _named(phi) else None)]
+    from separatrix.features import DiscMap, PolynomialMap, RandomFourier
+
+    plain_names = None if isinstance(phi, RandomFourier) else [name.replace(" ", "_") for name in experiment.features]
+    names = [str(name) for name in phi.get_feature_names_out(plain_names)]
     if isinstance(phi, DiscMap):
         return {"kind": "disc", "names": names}
     if isinstance(phi, PolynomialMap):
         return {"kind": "products", "names": names, "powers": phi.powers_.tolist()}
     draws = {"directions": phi.random_weights_.tolist(), "phases": phi.random_offset_.tolist()}
     return {"kind": "fourier", "names": [f"φ{j + 1}" for j in range(Z.shape[1])], **draws}
-
-
-def _named(phi: FeatureMap) -> bool:
-    return not isinstance(phi, RandomFourier)
-
-
-def _plain_names(experiment: Experiment) -> list[str]:
-    return [name.replace(" ", "_") for name in experiment.features]
 
 
 def _kernel(model: KernelPerceptron) -> dict[str, Any]:
@@ -203,7 +200,7 @@ def _proof(experiment: Experiment, model: Any, Z: Floats, labels: Any, codes: An
     separator = best_separator(rows, codes, K, bias=model.fit_intercept)
     bounds = None
     if len(Z) <= MOST_FOR_BOUNDS:
-        bounds = model.bounds(Z, labels)
+        bounds = mistake_bounds.report(model, Z, labels, None)
     return {
         "R2": model.radius_**2 * (2.0 if K > 2 else 1.0),
         "separator": None
@@ -225,20 +222,25 @@ def _certified(experiment: Experiment, model: LinearLearner | KernelPerceptron, 
         return {"certificate": None, "max_margin": None}
     bias = bool(model.fit_intercept)
     certificate = certify(Z, labels, fit_intercept=bias, time_limit=PATIENCE)
-    widest = None
-    if certificate.verdict == "separable":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            try:
-                max_margin = MaxMarginClassifier(C=None, fit_intercept=bias, tol=1e-6, random_state=0).fit(Z, labels)
-                widest = {
-                    "w": _flat(Weights(max_margin.coef_, max_margin.intercept_), bias).tolist(),
-                    "support": max_margin.support_.tolist(),
-                    "margin": float(np.max(max_margin.margin_)),
-                }
-            except Inseparable:  # separable, but by a margin that floating point cannot distinguish from 0
-                pass
-    return {"certificate": _certificate(certificate), "max_margin": widest}
+    return {
+        "certificate": _certificate(certificate),
+        "max_margin": _widest(as_rows(Z), labels, bias) if certificate.verdict == "separable" else None,
+    }
+
+
+def _widest(rows: Rows, labels: Any, bias: bool) -> dict[str, Any] | None:
+    """Return the separator of largest margin, its support and its margin, as `MaxMarginClassifier` finds them."""
+    classes, codes = encode(labels)
+    problem = MarginProblem(rows, codes, len(classes), np.full(rows.n, np.inf), FREE if bias else ABSENT)
+    try:
+        solution = solve_margin(problem, 1e-6, 10_000, int(random_generator(0).randint(np.iinfo(np.int32).max)))
+    except Inseparable:  # separable, but by a margin that floating point cannot distinguish from 0
+        return None
+    return {
+        "w": _flat(solution.weights, bias).tolist(),
+        "support": np.flatnonzero(np.any(solution.alpha.reshape(rows.n, -1) != 0.0, axis=1)).tolist(),
+        "margin": 1.0 / float(np.sqrt(2.0 * solution.primal)),
+    }
 
 
 def _certificate(certificate: Certificate) -> dict[str, Any]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import signature
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from separatrix.engine.rows import Floats
-from separatrix.estimators.kernel_perceptron import KernelPerceptron
-from separatrix.features import DiscMap, PolynomialMap, RandomFourier
 from separatrix.learners.linear_base import LinearLearner
 
-FeatureMap = DiscMap | PolynomialMap | RandomFourier
+if TYPE_CHECKING:  # these need scikit-learn, which a page of a linear learner does without
+    from separatrix.estimators.kernel_perceptron import KernelPerceptron
+    from separatrix.features import DiscMap, PolynomialMap, RandomFourier
+
+FeatureMap: TypeAlias = "DiscMap | PolynomialMap | RandomFourier"
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,11 @@ class Experiment:
     @property
     def has_kernel(self) -> bool:
         """Whether the learner uses a kernel instead of weights."""
-        return isinstance(self.model, KernelPerceptron)
+        return not isinstance(self.model, LinearLearner)
 
     def snippet(self) -> str:
         """Return a Python program that does the same training and prints the numbers of the page."""
-        names = [type(self.model).__name__, *([] if self.has_kernel else ["certify", "trace"])]
+        names = [self.model.public_name(), *([] if self.has_kernel else ["certify", "trace"])]
         lines = [f"from separatrix import {', '.join(sorted(names))}", *self.code]
         if self.phi is not None:
             lines[1:1] = [f"from separatrix.features import {type(self.phi).__name__}"]
@@ -44,7 +48,7 @@ class Experiment:
             lines[at:at] = [f"X = {self.phi!r}.fit_transform(X)"]
         held_out = ", X_val=X_val, y_val=y_val" if self.held_out is not None else ""
         lines += [
-            f"model = {self.model!r}",
+            f"model = {constructor_call(self.model)}",
             f"model.fit(X, y{held_out})",
             'print("mistakes", model.n_mistakes_, "in passes", model.mistakes_per_pass_, "clean:", model.converged_)',
         ]
@@ -61,6 +65,22 @@ class Experiment:
             ]
         imports = sorted({line for line in lines if line.startswith(("import ", "from "))}, key=_import_rank)
         return "\n".join([*imports, "", *(line for line in lines if line not in imports)]) + "\n"
+
+
+def constructor_call(model: LinearLearner | KernelPerceptron) -> str:
+    """Return the Python code that makes a model, with the parameters that are not the defaults, in lines of 80 columns.
+
+    Examples
+    --------
+    >>> from separatrix.learners.linear import LastLearner
+    >>> constructor_call(LastLearner(order="cyclic", max_iter=20))
+    "Perceptron(max_iter=20, order='cyclic')"
+    """
+    defaults = {name: parameter.default for name, parameter in signature(type(model)).parameters.items()}
+    values = {name: value for name, value in model.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
+    name = f"{model.public_name()}("
+    call = f"{name}{', '.join(f'{key}={value!r}' for key, value in values.items())})"
+    return fill(call, 80, subsequent_indent=" " * len(name), break_long_words=False, break_on_hyphens=False)
 
 
 def _import_rank(line: str) -> tuple[bool, bool, str]:
