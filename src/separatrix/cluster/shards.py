@@ -25,10 +25,9 @@ from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
-from separatrix.engine.inputs import name_text_column
 from separatrix.engine.labels import labels_of
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen, name_text_column
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import LabelIndex

@@ -227,6 +227,22 @@ def as_rows(X: Any) -> Rows:
     return rows
 
 
+def feature_names_of(estimator: object) -> list[str] | None:
+    """Return the feature names of the data that were fitted, or None where they had none."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def name_text_column(X: Any) -> None:
+    """Raise for the first column of a data frame that holds text, naming it."""
+    for name in getattr(X, "columns", ()) if not hasattr(X, "num_rows") else ():
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            value = np.asarray(X[name])[0]
+            raise ValueError(f"column {name!r} holds {value!r}, which is not a number: encode or drop it first") from None
+
+
 def dense_product(left: Any, right: Any) -> Array:
     """Return the product of two matrices, each dense or sparse, as a dense C-ordered array."""
     product = left @ right

@@ -11,9 +11,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from separatrix.engine.inputs import name_text_column
 from separatrix.engine.labels import as_labels, check_kinds
-from separatrix.engine.rows import Array, Rows
+from separatrix.engine.rows import Array, Rows, name_text_column
 from separatrix.estimators.notebook import ShowsItsFit, number, picture
 
 

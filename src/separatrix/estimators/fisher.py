@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from separatrix.engine.inputs import declared_classes, example_weight, feature_names_of, schema_kept
 from separatrix.engine.labels import encode, encode_as, newcomers, with_newcomer
 from separatrix.engine.parameters import Constraint, choices, instance_of, none, number, whole
 from separatrix.engine.parcel import Parcel, State, flag
 from separatrix.engine.parcel import number as number_of
-from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.engine.rows import Array, Floats, Rows, feature_names_of
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.estimators.notebook import some
 from separatrix.learners.classifier import PlainClassifier
+from separatrix.learners.inputs import declared_classes, example_weight, schema_kept
 from separatrix.solvers.class_moments import Moments, merge
 from separatrix.solvers.fisher_directions import Directions, maximise
 

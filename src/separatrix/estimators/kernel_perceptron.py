@@ -11,18 +11,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from separatrix.engine.inputs import HeldOut, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.loop import train
 from separatrix.engine.parameters import Constraint, choices, function, none, number, whole
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, word
 from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import Array, Floats, Ints, Rows
+from separatrix.engine.rows import Array, Floats, Ints, Rows, feature_names_of
 from separatrix.engine.rules import tie_code
 from separatrix.engine.stopping import Cycle, History, reasons, why_not_converged
 from separatrix.estimators.base import ErrorDrivenEstimator
 from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.inputs import HeldOut, schema_kept
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.solvers.dual import DualPasses, DualRun

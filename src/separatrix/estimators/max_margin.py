@@ -10,17 +10,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 
-from separatrix.engine.inputs import example_weight, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes, as_labels, encode
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
 from separatrix.engine.parcel import MOST, Parcel, State
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_of
-from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows
+from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows, feature_names_of
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.learners.classifier import PlainClassifier, random_generator
+from separatrix.learners.inputs import example_weight, schema_kept
 from separatrix.solvers.hard_margin import solve_margin
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 

@@ -17,8 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from separatrix.engine.inputs import feature_names_of, name_text_column
-from separatrix.engine.rows import Array, Floats, Rows, as_rows
+from separatrix.engine.rows import Array, Floats, Rows, as_rows, feature_names_of, name_text_column
 from separatrix.engine.weights import Weights
 
 __all__ = ["Bias", "DiscMap", "PolynomialMap", "RandomFourier", "disc_weights"]

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.inputs import HeldOut
 from separatrix.engine.labels import Codes
 from separatrix.engine.loop import train
 from separatrix.engine.orders import visits
@@ -24,6 +23,7 @@ from separatrix.engine.stopping import Cycle, History, StateDigests
 from separatrix.engine.weights import Weights
 from separatrix.files.blocks import Blocks
 from separatrix.learners.calibration import find_slope
+from separatrix.learners.inputs import HeldOut
 from separatrix.learners.online import OnlineLearner
 
 LEDGER_BYTES = 1 << 28

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from separatrix.engine.inputs import HeldOut
 from separatrix.engine.orders import visits
 from separatrix.engine.presenting import Mistakes, Presenter, Problem
 from separatrix.engine.rows import Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights, averaged
+from separatrix.learners.inputs import HeldOut
 
 POWERS = range(-5, 3)
 ENOUGH = 400

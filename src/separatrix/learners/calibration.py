@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from separatrix.engine.inputs import NoneHeldOutError
 from separatrix.engine.labels import Codes
 from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.learners.classifier import available_if
+from separatrix.learners.inputs import NoneHeldOutError
 
 if TYPE_CHECKING:
     from separatrix.learners.linear_base import LinearLearner

@@ -13,13 +13,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.inputs import HeldOut, NoneHeldOutError, example_weight, feature_names_of
 from separatrix.engine.labels import Codes, encode, encode_as, labels_of
 from separatrix.engine.parameters import NotFittedError, Parameterized
 from separatrix.engine.parcel import Parcel, State, StateError, flag, whole
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, frozen
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, feature_names_of, frozen
 from separatrix.engine.stopping import Cycle
+from separatrix.learners.inputs import HeldOut, NoneHeldOutError, example_weight
 
 
 class available_if:  # noqa: N801

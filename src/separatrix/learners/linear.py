@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from separatrix.engine.inputs import HeldOut, feature_names_of
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.parameters import Constraint, boolean, choices, none, number, whole
 from separatrix.engine.pocket import Pocket
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.engine.rows import Array, Floats, Rows, feature_names_of
 from separatrix.engine.run import Run, Watcher
 from separatrix.engine.stopping import History
 from separatrix.engine.votes import Ballot
 from separatrix.engine.weights import Flat, Weights
+from separatrix.learners.inputs import HeldOut
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from separatrix.engine.hooks import hook
-from separatrix.engine.inputs import HeldOut, feature_names_of, schema_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.loop import train
@@ -23,7 +22,7 @@ from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, feature_names_of
 from separatrix.engine.rules import RULES, TIES, Rule
 from separatrix.engine.run import MemoryPasses, Run, Watcher
 from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
@@ -31,6 +30,7 @@ from separatrix.engine.weights import Weights, n_outputs
 from separatrix.learners.auto_c import Choice, choose
 from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.inputs import HeldOut, schema_kept
 from separatrix.learners.progress import passes_bar
 
 _NUMBERS = ("slope_", "C_", "pocket_mistakes_")

@@ -6,14 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.inputs import check_newcomers, declared_classes, feature_names_of
 from separatrix.engine.labels import encode_as, newcomers
 from separatrix.engine.orders import Visits
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_ORDER, Array, Floats, Rows, frozen
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Rows, feature_names_of, frozen
 from separatrix.engine.run import Run
 from separatrix.learners.auto_c import grid_for
 from separatrix.learners.calibration import takes_streams
+from separatrix.learners.inputs import check_newcomers, declared_classes
 from separatrix.learners.linear_base import LinearLearner
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.engine.inputs import name_text_column
 from separatrix.engine.labels import labels_of
-from separatrix.engine.rows import Array, Rows, as_matrix
+from separatrix.engine.rows import Array, Rows, as_matrix, name_text_column
 
 _LARGEST_EXACT = 1 << 53
 
