@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "scipy", "pyarrow", "sklearn", "pandas", "rich")
+HEAVY = ("numpy", "numba", "scipy", "pyarrow", "sklearn", "pandas", "rich")
 UNWANTED = ("sklearn", "scipy.stats", "pandas")
 PROGRAM = """
 import sys
