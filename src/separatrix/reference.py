@@ -160,15 +160,13 @@ def multiclass(
     C: float = 1.0,
 ) -> Run:
     """A weight vector per class; on a mistake w_true ← w_true + x, w_rival ← w_rival − x."""
-    run = Run([np.zeros((n_classes, X.shape[1]))])
-    step = 0
+    run, step = Run([np.zeros((n_classes, X.shape[1]))]), 0
     for i in order:
         c = 1.0 if weight is None else weight[i]
         if c == 0:
             continue
         step += 1
-        W = run.last
-        s = W @ X[i]
+        W, s = run.last, run.last @ X[i]
         r = rival(y[i], s, tie) if rule == "perceptron" else highest_wrong(y[i], s)
         lead = float(s[y[i]] - s[r])
         c = c * (r != y[i]) if rule == "perceptron" else correction(rule, lead, 2 * X[i] @ X[i], margin, C, c)
@@ -216,8 +214,7 @@ def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: fl
 
 def averaged(run: Run, start: int = 0) -> Array:
     """The mean of the weights after each step beyond `start`."""
-    mean: Array = np.sum(run.weights[start + 1 :], axis=0) / (len(run.weights) - 1 - start)
-    return mean
+    return np.asarray(np.sum(run.weights[start + 1 :], axis=0) / (len(run.weights) - 1 - start))
 
 
 def survivors(run: Run) -> list[tuple[Array, int]]:

@@ -12,7 +12,7 @@ from separatrix import cli
 from separatrix.cli import app, verbs
 
 RUNNER = CliRunner()
-VERBS = "trace lab demo certify check compare bench train predict evaluate explain export info serve".split()
+VERBS = list(app.commands)
 
 
 def test_the_demo_steps_through_l4_with_its_proof_and_trains_on_real_data():

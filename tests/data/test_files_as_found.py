@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix.data.errors import DataError
+from separatrix.data.formats import NAMES
 from separatrix.data.reading import open_source
 from support.file_formats import TABLE, rows_of, write, written
 from support.scale import scaled
@@ -196,7 +197,7 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ('a,b\n1,x\n2,"y"z\n', {"quote": '"'}, "line 3: text goes on behind a closing quote"),
         ("a,b\r1,2\r", {}, "lines end in a carriage return alone"),
         (b"\xff\xfea\0,\0b\0", {}, "the text is UTF-16"),
-        (b"\0\1\2\3 what is this", {}, "svmlight, csv, tsv, jsonl, parquet, arrow or npz"),
+        (b"\0\1\2\3 what is this", {}, NAMES),
         (b"\x00\x00\x08\x03 images", {}, "IDX files are not supported"),
         (b"\x93NUMPY...", {}, "save X and y together"),
         (b"PK\x03\x04 something.txt", {}, "this is a zip archive and not a NumPy one"),

@@ -73,8 +73,8 @@ def constructor_call(model: LinearLearner | KernelPerceptron) -> str:
     Examples
     --------
     >>> from separatrix.learners.linear import LastLearner
-    >>> constructor_call(LastLearner(order="cyclic", max_iter=20))
-    "Perceptron(max_iter=20, order='cyclic')"
+    >>> constructor_call(LastLearner(order="cyclic", max_iter=5))
+    "Perceptron(max_iter=5, order='cyclic')"
     """
     defaults = {name: parameter.default for name, parameter in signature(type(model)).parameters.items()}
     values = {name: value for name, value in model.get_params(deep=False).items() if repr(value) != repr(defaults[name])}
