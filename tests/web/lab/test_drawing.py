@@ -101,19 +101,21 @@ def test_a_lecture_example_can_be_changed(page, lab_url):
     assert text_of(page, "certificate") == "touching"
 
 
-@pytest.mark.parametrize(
-    "state",
-    [
-        "data=points&points=1,2,1;-3,0.5,-1;2,-1,1&learner=averaged&passes=3&step=5&views=last,averaged",
-        "data=random&n=40&classes=3&gap=0.2&noise=0.1&passes=5&order=permutation&seed=7&step=33&views=last",
-        "data=iris&columns=2,3&positive=setosa&passes=20&rule=margin&margin=2&step=end&views=last",
-        "data=csv&csv=a%2Cb%2Ckind%0A1%2C2%2Cx%0A3%2C4%2Cy%0A&passes=5&bias=0&step=1&views=last",
-        "data=lecture:L4.xor&learner=kernel&kernel=poly&step=8&views=last,voted",
-        "data=lecture:L4.xor&map=products2&step=3&views=last",
-        "data=lecture:L4.1&tie=%2B1&step=2&views=last",
-        "data=wine&learner=pocket&passes=3&holdout=0.2&step=40&views=last,pocket",
-    ],
-)
+LINKS = [
+    "data=points&points=1,2,1;-3,0.5,-1;2,-1,1&learner=averaged&passes=3&step=5&views=last,averaged",
+    "data=lecture:L4.xor&learner=kernel&kernel=poly&step=8&views=last,voted",
+]
+MORE_LINKS = [
+    "data=random&n=40&classes=3&gap=0.2&noise=0.1&passes=5&order=permutation&seed=7&step=33&views=last",
+    "data=iris&columns=2,3&positive=setosa&passes=20&rule=margin&margin=2&step=end&views=last",
+    "data=csv&csv=a%2Cb%2Ckind%0A1%2C2%2Cx%0A3%2C4%2Cy%0A&passes=5&bias=0&step=1&views=last",
+    "data=lecture:L4.xor&map=products2&step=3&views=last",
+    "data=lecture:L4.1&tie=%2B1&step=2&views=last",
+    "data=wine&learner=pocket&passes=3&holdout=0.2&step=40&views=last,pocket",
+]
+
+
+@pytest.mark.parametrize("state", [*LINKS, *(pytest.param(link, marks=pytest.mark.slow) for link in MORE_LINKS)])
 def test_a_link_brings_the_same_picture_and_numbers_back(browser, lab_url, state):
     seen = []
     link = f"{lab_url}/#{state}"
@@ -196,8 +198,15 @@ def test_ten_thousand_points_stay_smooth(page, lab_url):
     assert statistics.median(times) < 60, times
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_layout_and_accessibility(browser, lab_url, width, scheme):
     with watched(browser, lab_url, viewport={"width": width, "height": 844}, color_scheme=scheme) as page:
         for state in ("data=lecture:L4.1&step=4&views=last,averaged,margin", "data=iris&passes=20&holdout=0.2&step=200"):
