@@ -65,6 +65,7 @@ def folder(tmp_path_factory):
 RUNS = {
     "train iris": ["train", "iris"],
     "train table": ["train", "{}/table.csv", "--label", "label", "-o", "{}/new.sepx"],
+    "train table, held out": ["train", "{}/table.csv", "--label", "label", "--holdout", "0.2", "--calibrate"],
     "train rows": ["train", "{}/rows.svm", "--holdout", "0.2", "--calibrate", "--checkpoint", "{}/c", "-o", "{}/new.sepx"],
     "train voted": ["train", "{}/rows.svm", "--learner", "voted"],
     "train pocket": ["train", "{}/rows.svm", "--learner", "pocket"],

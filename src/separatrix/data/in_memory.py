@@ -113,7 +113,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
         y = batch.table[source.label]
         if y.null_count:
-            first = int(np.argmax(numpy_array(y.is_null())))
+            first = y.is_null().to_pylist().index(True)
             raise DataError(f"{batch.origin.place(first)}: the label {source.label} is missing")
         labels.append(numpy_array(y))
     y = np.concatenate(labels)

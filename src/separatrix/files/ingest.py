@@ -18,7 +18,7 @@ import numpy as np
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source
-from separatrix.engine.rows import Array
+from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _add_tables(
     for first, batch in _numbered(batches):
         y = batch.table[label]
         if y.null_count:
-            raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label {label} is missing")
+            raise DataError(f"{batch.origin.place(y.is_null().to_pylist().index(True))}: the label {label} is missing")
         X = features.transform(batch.table.drop_columns([label]))
         _add(blocks, held_out, X, y, first, fraction, seed)
         report("reading", len(batch))
@@ -156,7 +156,16 @@ def _add(blocks: Blocks, held_out: Blocks | None, X: Any, y: Any, first: int, fr
     out = held_out_rows(first, X.shape[0], fraction, seed)
     for part, which in ((blocks, np.flatnonzero(~out)), (held_out, np.flatnonzero(out))):
         if which.size:
-            part.add(X[which], y.take(which))
+            part.add(X[which], _labels_at(y, which))
+
+
+def _labels_at(y: Any, which: Ints) -> Any:
+    """Return the labels of some rows, from a NumPy or an Arrow array."""
+    if isinstance(y, np.ndarray):
+        return y[which]
+    from separatrix.data.arrow_arrays import number_array
+
+    return y.take(number_array(which))
 
 
 class _Rereadable:
