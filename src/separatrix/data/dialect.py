@@ -1,4 +1,4 @@
-"""How a table of text is written: delimiter, quotes, header, and where the rows begin; told from the first megabyte.
+"""How a table of text is written: delimiter, quotes, header, and where the rows begin; detected from the first megabyte.
 
 - Delimiter: the first of tab, `;`, `|`, `,` that cuts nine lines of ten into the same number (> 1) of fields; runs of
   blanks, where they cut into more fields, half of them numbers; else whichever agrees best.

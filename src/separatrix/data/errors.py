@@ -70,7 +70,7 @@ class Skips:
             self.reasons.append(what)
 
     def clear(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         self.count = 0
         self.reasons.clear()
 

@@ -158,7 +158,7 @@ def open_source(
     ----------
     format : what it is, where the first bytes would not tell.
     label : the label's column, by name or counted from 0; the last one if not given.
-    header, delimiter, quote : of delimited text; "auto" and None: told from the first lines; quote="" for none.
+    header, delimiter, quote : of delimited text; "auto" and None: detected from the first lines; quote="" for none.
     types : of columns by name: "number", "whole" or "text".
     missing : what stands for a missing value in delimited text.
     zero_based, n_features : of svmlight.

@@ -71,7 +71,7 @@ class Stream:
 
     @property
     def size(self) -> int | None:
-        """How many bytes there are, where that can be told."""
+        """How many bytes there are, where that is known."""
         try:
             return os.fstat(self._raw.fileno()).st_size if self.file is self._raw else None
         except (OSError, AttributeError):

@@ -117,5 +117,5 @@ def with_newcomer(classes: Array, label: Any) -> tuple[Array, int]:
     exact = np.array_equal(grown[:-1].astype(classes.dtype), classes) and grown[-1:].astype(added.dtype)[0] == label
     grown = np.sort(grown)
     if not exact or not np.all(grown[:-1] < grown[1:]):
-        raise ValueError(f"label {value!r} cannot be told apart from the classes {classes.tolist()[:5]} in one type")
+        raise ValueError(f"label {value!r} cannot be distinguished from the classes {classes.tolist()[:5]} in one type")
     return grown, int(np.searchsorted(grown, label))

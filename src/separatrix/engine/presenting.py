@@ -1,6 +1,6 @@
-"""The one caller of the pass kernel: presents visits to rows, and hands the mistakes to whoever wants them.
+"""The one caller of the pass kernel: presents visits to rows, and hands the mistakes to a sink.
 
-A run hands them to its ledger, the server to a commit, and the choice of C to nobody.
+A run appends them to its ledger, the server puts them into a commit, and the choice of C ignores them.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def frozen(array: Array) -> Array:
 
 
 def writable(array: Array) -> Array:
-    """Return a plain array that can be written: a copy of one that was read from a file into which nobody may write."""
+    """Return a plain array that can be written: a copy where the array itself is read-only."""
     plain: Array = np.require(array, requirements=["W", "E"])
     return plain
 
@@ -187,7 +187,7 @@ class Rows:
 
 
 class BareRows(Rows):
-    """CSR rows straight from their arrays: for whoever presents a few rows thousands of times a second."""
+    """CSR rows straight from their arrays: for callers that present a few rows thousands of times a second."""
 
     def __init__(self, d: int, data: Array, indices: Array, indptr: Array) -> None:
         self.n, self.d, self.sparse = len(indptr) - 1, d, True

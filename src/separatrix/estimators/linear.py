@@ -89,7 +89,7 @@ class Perceptron(StreamEstimator, LastLearner):
         same wherever y·score ≤ `margin`; "pa", "pa1", "pa2": passive-aggressive, as much of yx as brings the margin to 1, or
         less of it; "arow", "arow-full": along Σx, with a variance for each weight or the whole matrix Σ (for few features).
     C : how aggressive "pa1" and "pa2" are; "arow" takes r = 1/C. "auto": a grid of C's is tried in one read of the data, the
-        best on held-out examples is kept as `C_` (`C_scores_` has the others), and training goes on with it.
+        best on held-out examples is kept as `C_` (`C_scores_` has the others), and training continues with it.
     margin : of the margin rule.
     tie : what a score of 0 means. "mistake" (L4): wrong for either label; "+1" (L1, L5): `classes_[1]`; "-1" (L2), the
         same as "first": `classes_[0]`, and for K classes the first of the tied ones.

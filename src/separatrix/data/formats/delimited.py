@@ -195,7 +195,7 @@ class DelimitedReader:
         return column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False
 
     def _careful(self, text: Any) -> tuple[Any, dict[int, str]]:
-        """Read strings first, so that what is no number can be named."""
+        """Read strings first, so that an error can name what is not a number."""
         table, wrong = self._texts(text)
         made = {}
         for j, (name, column) in enumerate(zip(self.names, table, strict=True)):

@@ -144,7 +144,7 @@ def complaint(block: Block, fault: tuple[int, int, int], least: int, most: int) 
         case kernels.TOO_LOW:
             return f"index {index} where indices count from {least}; read it with zero_based=True, or mend the line"
         case kernels.TOO_HIGH:
-            return f"index {index} is above {most}; " + ("number the features anew" if most >= MOST else "raise n_features")
+            return f"index {index} is above {most}; " + ("renumber the features" if most >= MOST else "raise n_features")
         case kernels.NOT_RISING:
             return f"index {index} does not rise above the one before it; sort the line and add up what is repeated"
         case kernels.NO_QUERY:

@@ -241,7 +241,7 @@ def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
 
 
 def _first_wrong(words: Any) -> int:
-    """Return the row of the first text that is no number, by halves."""
+    """Return the row of the first text that is not a number, by bisection."""
     begin, end = 0, len(words)
     while end - begin > 1:
         middle = (begin + end) // 2
