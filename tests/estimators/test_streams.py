@@ -199,7 +199,7 @@ def test_late_classes_that_numpy_would_confuse():
         model.partial_fit([[float(k)]], days[k : k + 1])
     assert len(model.classes_) == 2
     big = Perceptron().partial_fit([[1.0]], np.array([2**62 + 1]))
-    with pytest.raises(ValueError, match="cannot be told apart"):
+    with pytest.raises(ValueError, match="cannot be distinguished"):
         big.partial_fit([[1.0]], np.array([1.0]))
 
 
