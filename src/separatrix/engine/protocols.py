@@ -8,6 +8,17 @@ from separatrix.engine.parcel import Parcel, State
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 
 
+class Classifier(Protocol):
+    """Any fitted classifier: one of ours, a `Model`, or one of scikit-learn's, in a pipeline or a search too."""
+
+    @property
+    def classes_(self) -> Array:
+        """The classes, sorted."""
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted label of each row."""
+
+
 class Learner(Protocol):
     """A classifier that decides by scores and can be saved: a plain learner of `learners`, or an estimator."""
 

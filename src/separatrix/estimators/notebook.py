@@ -8,10 +8,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from separatrix.engine.protocols import Classifier
 
 Array = NDArray[Any]
 
@@ -28,15 +30,6 @@ NAMED = 8
 _CELLS = (96, 72)
 _CELL = 2.5
 _ROOM = 0.08
-
-
-class Classifier(Protocol):
-    """A fitted classifier."""
-
-    classes_: Array
-
-    def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
 
 
 def number(value: float) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats
 
 
@@ -24,9 +25,9 @@ class LinearDecision(NamedTuple):
     slope: float | None
 
 
-def linear_decision(model: Any) -> LinearDecision:
+def linear_decision(model: Classifier) -> LinearDecision:
     """Return the numbers of a fitted classifier, or of a `Model` without a featurizer; raise if it is not linear."""
-    estimator = getattr(model, "estimator", model)
+    estimator: Any = getattr(model, "estimator", model)
     name = type(estimator).__name__
     if getattr(model, "features", None) is not None:
         raise ValueError(

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
+from separatrix.engine.protocols import Classifier
 from separatrix.exporting.linear_decision import linear_decision
 
 OPSET = 17
 IR_VERSION = 8
 
 
-def to_onnx(model: Any, path: str | os.PathLike[str] | None = None) -> Any:
+def to_onnx(model: Classifier, path: str | os.PathLike[str] | None = None) -> Any:
     """Return an ONNX model, and write it to a file if a path is given. Needs the package onnx: `separatrix[onnx]`.
 
     Input `X`, float64 of shape (n, d); outputs `label` and `scores` (one per row for two classes), and `probabilities` if

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.engine.protocols import Classifier
 from separatrix.exporting.linear_decision import linear_decision
 
 
-def to_sklearn(model: Any) -> Any:
+def to_sklearn(model: Classifier) -> Any:
     """Return a scikit-learn classifier that predicts the same, and pickles without this library.
 
     It is a `LinearSVC`, or a `LogisticRegression` with the same probabilities if the classifier was calibrated.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from separatrix.engine.protocols import Featurizer
+from separatrix.engine.protocols import Classifier, Featurizer
 from separatrix.exporting.linear_decision import linear_decision
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.numbers import NumberColumn
@@ -15,7 +15,7 @@ CLOSING_QUOTES = {'"': '"', "`": "`", "[": "]"}
 
 
 def to_sql(
-    model: Any, *, columns: Sequence[str] | None = None, expressions: Sequence[str] | None = None, quote: str = '"'
+    model: Classifier, *, columns: Sequence[str] | None = None, expressions: Sequence[str] | None = None, quote: str = '"'
 ) -> str:
     """Return a SQL expression for the predicted label of a row; it is NULL if a column with a nonzero weight is NULL.
 

@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 
 from separatrix.engine.labels import Codes, encode_as
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats, as_rows
 from separatrix.engine.weights import Weights
 from separatrix.estimators.max_margin import MaxMarginClassifier
@@ -86,7 +87,7 @@ class BoundaryDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: Any,
         y: Any,
         *,
@@ -219,12 +220,12 @@ class BoundaryDisplay:
         return handles
 
 
-def _misclassified(estimator: Any, X: Any, classes: Array, codes: Codes) -> Array:
+def _misclassified(estimator: Classifier, X: Any, classes: Array, codes: Codes) -> Array:
     wrong: Array = np.asarray(estimator.predict(X)) != classes[codes]
     return wrong
 
 
-def _margin(estimator: Any, weights: Weights, leads: Floats, codes: Codes) -> float | None:
+def _margin(estimator: Classifier, weights: Weights, leads: Floats, codes: Codes) -> float | None:
     """Return half the width of the band: the margin of the classifier, or that of w if it makes no mistake, else None."""
     length = float(np.linalg.norm(weights.coef))
     if isinstance(estimator, MaxMarginClassifier):
@@ -233,7 +234,9 @@ def _margin(estimator: Any, weights: Weights, leads: Floats, codes: Codes) -> fl
     return least if least > 0.0 else None
 
 
-def _evaluate_on_grid(function: Callable[[Any, Any], Array], estimator: Any, X: Any, plane: Plane, uv: Floats) -> Array:
+def _evaluate_on_grid(
+    function: Callable[[Any, Any], Array], estimator: Classifier, X: Any, plane: Plane, uv: Floats
+) -> Array:
     """Return function(estimator, examples) at the points of a grid, called on pieces of bounded size."""
     d = plane.axes.shape[1]
     if len(uv) * d > MOST_VALUES:

@@ -10,12 +10,13 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from separatrix.engine.labels import Codes, encode_as, labels_of
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats
 from separatrix.engine.weights import Weights
 from separatrix.modelfile.model import Model
 
 
-def classifier_of(estimator: Any) -> Any:
+def classifier_of(estimator: Classifier) -> Any:
     """Return the fitted classifier itself: the last step of a pipeline, the best of a search, the estimator of a `Model`."""
     if isinstance(estimator, type):
         raise TypeError(f"pass a fitted {estimator.__name__}, not the class: {estimator.__name__}().fit(X, y)")
@@ -32,7 +33,7 @@ def classifier_of(estimator: Any) -> Any:
     return last
 
 
-def names_of(estimator: Any, d: int, feature_names: Any = None) -> list[str]:
+def names_of(estimator: Classifier, d: int, feature_names: Any = None) -> list[str]:
     """Return a name for each of d features: the caller's, those of the fit, or x0, x1, …"""
     if feature_names is None:
         feature_names = getattr(estimator, "feature_names_in_", None)
@@ -43,13 +44,13 @@ def names_of(estimator: Any, d: int, feature_names: Any = None) -> list[str]:
     return [str(name) for name in feature_names]
 
 
-def codes_of(estimator: Any, X: Any, y: Any, who: str) -> tuple[Array, Codes]:
+def codes_of(estimator: Classifier, X: Any, y: Any, who: str) -> tuple[Array, Codes]:
     """Return the classes of a fitted classifier, and the number of the class of each label."""
     classes = classifier_of(estimator).classes_
     return classes, encode_as(classes, labels_of(X, y, who))
 
 
-def scores_of(estimator: Any, X: Any) -> Floats:
+def scores_of(estimator: Classifier, X: Any) -> Floats:
     """Return scores of shape (rows, outputs): one output for two classes, else one per class.
 
     A classifier without `decision_function` gets a score of 1 for the predicted class and −1 for the others.
@@ -73,7 +74,7 @@ def leads_of(scores: Floats) -> Floats:
     return np.asarray(scores - rival)
 
 
-def linear_weights(estimator: Any, X: Any, scores: Floats) -> Weights | None:
+def linear_weights(estimator: Classifier, X: Any, scores: Floats) -> Weights | None:
     """Return the weights if the scores of X are ⟨w,x⟩ + b, else None: votes and kernels have no such weights."""
     coef, intercept = getattr(estimator, "coef_", None), getattr(estimator, "intercept_", None)
     if coef is None or intercept is None or np.ndim(coef) != 2 or np.shape(coef) != (scores.shape[1], X.shape[1]):
@@ -84,6 +85,6 @@ def linear_weights(estimator: Any, X: Any, scores: Floats) -> Weights | None:
     return weights if np.allclose(linear_scores, scores, rtol=1e-6, atol=1e-9 * float(scale)) else None
 
 
-def has_features(estimator: Any) -> bool:
+def has_features(estimator: Classifier) -> bool:
     """Return whether the rows of X are examples, and not kernel values between examples."""
     return not get_tags(classifier_of(estimator)).input_tags.pairwise

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.engine.labels import encode, encode_as, labels_of
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats, as_rows
 from separatrix.plots.drawing import colour, hatch, ink, legend, open_canvas, short_number
 from separatrix.plots.fitted_classifier import codes_of, leads_of, linear_weights, scores_of
@@ -47,7 +48,7 @@ class MarginDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, bins: int | None = None, ax: Any = None, show_legend: bool = True
+        cls, estimator: Classifier, X: Any, y: Any, *, bins: int | None = None, ax: Any = None, show_legend: bool = True
     ) -> Self:
         """Draw the margins of examples under a fitted classifier.
 

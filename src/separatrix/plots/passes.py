@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from separatrix.engine.labels import encode, labels_of
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import NO_WEIGHT, Array, as_rows
 from separatrix.learners.classifier import ErrorDrivenClassifier
 from separatrix.plots.drawing import colour, ink, legend, open_canvas
@@ -50,7 +51,7 @@ class PassesDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: Any,
         y: Any,
         *,

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats, Ints, as_rows
 from separatrix.engine.weights import Weights
 from separatrix.learners.linear_base import LinearLearner
@@ -76,7 +77,7 @@ class PathDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         X: Any,
         y: Any,
         *,
@@ -95,7 +96,8 @@ class PathDisplay:
         shown : the most boundaries to draw, evenly spaced over the mistakes
         feature_names, ax, show_legend : as in `BoundaryDisplay`
         """
-        ledger = _ledger_of(estimator)
+        learner = _learner_of(estimator)
+        ledger = learner.ledger_
         classes, codes = codes_of(estimator, X, y, cls.__name__)
         if shown < 1:
             raise ValueError(f"shown must be at least 1, got {shown}")
@@ -106,7 +108,7 @@ class PathDisplay:
             raise ValueError(f"X has {len(codes)} examples, but a mistake was made on row {int(ledger.example.max())}")
         if not ledger.total:
             raise ValueError("the ledger has no mistakes: the boundary never moved")
-        used = Weights(estimator.coef_, estimator.intercept_)
+        used = Weights(learner.coef_, learner.intercept_)
         plane = plane_of(rows, used, names_of(estimator, rows.shape[1], feature_names))
         points = plane.coordinates(rows)
         counts = np.unique(np.round(np.linspace(1, len(ledger), min(shown, len(ledger)))).astype(np.int64))
@@ -163,8 +165,8 @@ class PathDisplay:
         return [write_beside(self.ax_, ", ".join(ks), self.points[example]) for example, ks in mistakes_on.items()]
 
 
-def _ledger_of(estimator: Any) -> Ledger:
-    """Return the ledger of a linear learner of two classes; raise for anything else."""
+def _learner_of(estimator: Classifier) -> LinearLearner:
+    """Return the linear learner of two classes that an estimator is; raise for anything else."""
     classifier = classifier_of(estimator)
     name = type(classifier).__name__
     if not hasattr(classifier, "ledger_"):
@@ -173,5 +175,4 @@ def _ledger_of(estimator: Any) -> Ledger:
         raise TypeError(f"pass a linear learner itself; {type(estimator).__name__} is not one")
     if len(classifier.classes_) != 2:
         raise ValueError(f"the path can be drawn for two classes, but this {name} has {len(classifier.classes_)}")
-    ledger: Ledger = classifier.ledger_
-    return ledger
+    return classifier

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from separatrix.engine.labels import Codes, encode, labels_of
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats
 from separatrix.estimators.fisher import FisherDiscriminant
 from separatrix.plots.drawing import (
@@ -55,7 +56,7 @@ class ProjectionDisplay:
         self.codes, self.classes, self.threshold = codes, classes, threshold
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, show_legend: bool = True) -> Self:
+    def from_estimator(cls, estimator: Classifier, X: Any, y: Any, *, ax: Any = None, show_legend: bool = True) -> Self:
         """Draw the projections of a fitted Fisher discriminant.
 
         Parameters
@@ -71,7 +72,8 @@ class ProjectionDisplay:
         threshold = None
         if len(classes) == 2 and np.any(fisher.coef_):
             threshold = -float(fisher.intercept_[0]) / float(np.linalg.norm(fisher.coef_))
-        display = cls(projections=estimator.transform(X), codes=codes, classes=classes, threshold=threshold)
+        transformer: Any = estimator  # the discriminant, or the pipeline or search that ends in it
+        display = cls(projections=transformer.transform(X), codes=codes, classes=classes, threshold=threshold)
         return display.plot(ax, show_legend=show_legend)
 
     @classmethod

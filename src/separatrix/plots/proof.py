@@ -9,6 +9,7 @@ import numpy as np
 from separatrix.analysis.best_separator import best_separator, flattened
 from separatrix.analysis.tracing import Trace
 from separatrix.engine.labels import encode_as, labels_of
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Floats, Ints, as_rows
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.plots.drawing import colour, ink, legend, open_canvas, short_number
@@ -57,7 +58,7 @@ class ProofDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, certificate: Any = None, ax: Any = None, show_legend: bool = True
+        cls, estimator: Classifier, X: Any, y: Any, *, certificate: Any = None, ax: Any = None, show_legend: bool = True
     ) -> Self:
         """Draw the proof with the numbers of a fitted linear learner, read from its ledger.
 
@@ -148,7 +149,7 @@ class ProofDisplay:
         return self
 
 
-def _check_theorem_applies(estimator: Any) -> LinearLearner:
+def _check_theorem_applies(estimator: Classifier) -> LinearLearner:
     """Return the learner if the theorem applies to it, else raise."""
     model = classifier_of(estimator)
     if not isinstance(model, LinearLearner) or model is not estimator:

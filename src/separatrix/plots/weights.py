@@ -9,6 +9,7 @@ from matplotlib.patches import Patch
 from sklearn.pipeline import Pipeline
 
 from separatrix.analysis.explanation import BIAS
+from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Floats
 from separatrix.modelfile.model import Model
 from separatrix.plots.drawing import colour, hatch, ink, legend, literal, open_canvas
@@ -49,7 +50,7 @@ class WeightsDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: Classifier,
         *,
         label: Any = None,
         shown: int = SHOWN,
@@ -126,7 +127,7 @@ class WeightsDisplay:
         return self
 
 
-def _names_before(estimator: Any) -> Any:
+def _names_before(estimator: Classifier) -> Any:
     """Return the feature names from the steps before a classifier, or None."""
     last = getattr(estimator, "best_estimator_", estimator)
     if isinstance(last, Model):
