@@ -22,13 +22,15 @@ from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
+from separatrix.learners.linear_base import LinearLearner
+from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.archive import save
 from separatrix.modelfile.atomic import replacing
 
 
-def train_on_shards(options: TrainOptions, learner: Any) -> dict[str, Any]:
+def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, Any]:
     """Train on shards, write the model, and return the summary."""
-    if options.learner not in ("averaged", "last"):
+    if not isinstance(learner, OnlineLearner) or options.learner not in ("averaged", "last"):
         raise DataError(f"--engine supports the learners averaged and last, not {options.learner}")
     features = TableFeaturizer(
         roles=options.roles(), numbers=options.numbers or "bins", text=TextFeaturizer(n_features=1 << options.bits)

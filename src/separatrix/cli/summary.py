@@ -10,12 +10,13 @@ from separatrix import __version__
 from separatrix.data.reading import Source
 from separatrix.engine.rules import RULES
 from separatrix.files.ingest import TrainingBlocks
+from separatrix.learners.linear_base import LinearLearner
 
 
 def summarise(
     source: Source,
     gathered: TrainingBlocks,
-    learner: Any,
+    learner: LinearLearner,
     *,
     data_hash: str,
     settings: dict[str, Any],
@@ -56,7 +57,7 @@ def summarise(
     return summary
 
 
-def learner_figures(learner: Any, n: int) -> dict[str, Any]:
+def learner_figures(learner: LinearLearner, n: int) -> dict[str, Any]:
     """Return what a learner trained on n rows says of its training."""
     figures: dict[str, Any] = {
         "learner": describe(learner),
@@ -73,10 +74,10 @@ def learner_figures(learner: Any, n: int) -> dict[str, Any]:
     return figures
 
 
-def describe(learner: Any) -> str:
+def describe(learner: LinearLearner) -> str:
     """Return the learner with its main settings in one line."""
     rule = RULES[learner.rule]
-    settings = {"rule": learner.rule}
+    settings: dict[str, Any] = {"rule": learner.rule}
     if rule.has_C:
         settings["C"] = getattr(learner, "C_", learner.C)
     if rule.asks == "margin":

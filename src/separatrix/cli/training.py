@@ -16,6 +16,7 @@ from separatrix.data.reading import Source, open_source
 from separatrix.files.ingest import TrainingBlocks, read_blocks, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
 from separatrix.learners.linear import AveragedLearner, LastLearner, PocketLearner, VotedLearner
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import load, save
 
 if TYPE_CHECKING:
@@ -189,7 +190,9 @@ class Training:
 
     # Checkpoints.
 
-    def _save_state(self, learner: Any, gathered: TrainingBlocks, data_hash: _DataHash, state: TrainingState) -> None:
+    def _save_state(
+        self, learner: LinearLearner, gathered: TrainingBlocks, data_hash: _DataHash, state: TrainingState
+    ) -> None:
         options = self.options
         due = self._stop or time.monotonic() - self._last_saved >= options.checkpoint_every
         if options.checkpoint is None or not due:
@@ -199,7 +202,7 @@ class Training:
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
 
-    def _resumed(self, gathered: TrainingBlocks, data_hash: _DataHash, learner: Any) -> TrainingState | None:
+    def _resumed(self, gathered: TrainingBlocks, data_hash: _DataHash, learner: LinearLearner) -> TrainingState | None:
         path = self.options.checkpoint
         if path is None or not path.exists():
             return None
@@ -213,7 +216,7 @@ class Training:
         return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
 
 
-def _fit_whole(learner: Any, gathered: TrainingBlocks) -> Any:
+def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearner:
     """Fit a learner that needs all examples at once."""
     if gathered.blocks.spilled:
         raise DataError(f"{learner.public_name()} needs all examples in memory: increase --memory, or use another --learner")

@@ -24,6 +24,7 @@ from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import LabelIndex
 from separatrix.files.out_of_core import TrainingState
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.modelfile.archive import load, save
@@ -101,7 +102,7 @@ def fit_here(estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any, X_val
     fit(estimator, X, y, engine=client, held_out=None if X_val is None else (X_val, y_val))
 
 
-def _check(estimator: Any, mix: str) -> None:
+def _check(estimator: LinearLearner, mix: str) -> None:
     name = type(estimator).__name__
     if not isinstance(estimator, OnlineLearner) or estimator.stores_rows:
         reason = "predicts with its mistakes" if getattr(estimator, "stores_rows", False) else "needs all examples at once"

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.errors import DataError
+from separatrix.engine.protocols import Classifier
 from separatrix.modelfile.model import Model
 
 
-def predict(model: Any, data: Any) -> Any:
+def predict(model: Classifier, data: Any) -> Any:
     """Return the predicted labels of a Dask array, data frame or bag as a Dask collection; for a Spark data frame, return it
     with one more column, `prediction`. The result is lazy: nothing is computed yet.
     """
@@ -70,12 +71,12 @@ def _predict_spark(model: Model, data: Any) -> Any:
 class _AddPrediction:
     """Adds the column `prediction` to the batches of a partition."""
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, broadcast: Any) -> None:
+        self.broadcast = broadcast
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            labels = self.model.value.predict(batch) if batch.num_rows else []
+            labels = self.broadcast.value.predict(batch) if batch.num_rows else []
             yield batch.append_column("prediction", pa.array(np.asarray(labels).tolist()))
