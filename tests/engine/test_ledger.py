@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
-from separatrix.engine.growable import Column
+from separatrix.engine.mistake_columns import Column
 from support.public_estimators import LEARNERS
 from support.scale import scaled
 

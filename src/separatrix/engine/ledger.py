@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.engine.growable import Column
 from separatrix.engine.labels import as_labels, encode_as
+from separatrix.engine.mistake_columns import MistakeColumns
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whole, word
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, Store, as_rows, frozen
 from separatrix.engine.rules import Rule
@@ -42,7 +42,7 @@ class Cut(NamedTuple):
     dropped: int
 
 
-class Ledger:
+class Ledger(MistakeColumns):
     """The mistakes of a run.
 
     `len(ledger)` is their number and iterating yields each as a `Mistake`. The columns `step`, `example`, `up`, `down`,
@@ -64,6 +64,7 @@ class Ledger:
         rule: Rule | None = None,
         joint: bool = False,
     ) -> None:
+        super().__init__(scored)
         self.classes = classes
         self.rule = rule or Rule()
         self.joint = joint
@@ -81,68 +82,11 @@ class Ledger:
         self.kept: int | None = None
         self.cut: Cut | None = None
         self.stored: Store | None = None
-        self._row = Column("u4", "i8")
-        self._scored = scored
-        self._step = Column("u4", "i8")
-        self._example = Column("u4", "i8")
-        self._up = Column("i1", "i4")
-        self._down = Column("i1", "i4")
-        self._correction = Column("f8")
-        self._shrink = Column("f8")
-        self._score = Column("f8")
-
-    def __len__(self) -> int:
-        """Return the number of mistakes that are kept: all of them, or none where there were more than `limit`."""
-        return self._step.size
 
     @property
     def total(self) -> int:
         """The number of mistakes, kept or not."""
         return self.absent + len(self)
-
-    @property
-    def step(self) -> Array:
-        """At which presentation, counted from 1, each mistake was made."""
-        return self._step.values
-
-    @property
-    def example(self) -> Array:
-        """On which row of X; rows of successive partial fits are counted on."""
-        return self._example.values
-
-    @property
-    def up(self) -> Array:
-        """The class whose weights were raised."""
-        return self._up.values
-
-    @property
-    def down(self) -> Array:
-        """The class whose weights were lowered."""
-        return self._down.values
-
-    @property
-    def correction(self) -> Array:
-        """By how much of x̃; empty when every correction is 1."""
-        return self._correction.values
-
-    @property
-    def shrink(self) -> Array:
-        """By how much of (Σx̃)(Σx̃)ᵀ the variances shrank; empty for rules that keep none."""
-        return self._shrink.values
-
-    @property
-    def score(self) -> Array:
-        """The score that was wrong (jointly: the lead over the rival); empty unless recorded."""
-        return self._score.values
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the columns take."""
-        return sum(column.values.nbytes for column in self._columns)
-
-    @property
-    def _columns(self) -> tuple[Column, ...]:
-        return self._step, self._example, self._up, self._down, self._correction, self._shrink, self._score
 
     def __iter__(self) -> Iterator[Mistake]:
         """Yield the mistakes in order."""
@@ -260,8 +204,7 @@ class Ledger:
         """Put the ledger into a parcel, with its mistakes or only with their number."""
         stored = "none"
         if with_mistakes:
-            for name, column in self._saved_columns().items():
-                parcel.put(f"{at}.{name}", column.values)
+            self.pack_columns(parcel, at)
             if self.stored is not None:
                 stored = self.stored.rows().pack(parcel, f"{at}.rows")
         if self.start is not None:
@@ -296,47 +239,15 @@ class Ledger:
         self.cut = None if state["cut"] is None else Cut(*(whole(state["cut"], i) for i in range(3)))  # type: ignore[arg-type]
 
     def _unpack_mistakes(self, stored: str, parcel: Parcel, at: str) -> None:
-        step = parcel.take(f"{at}.step", "u4 i8", (-1,), low=1, high=self.steps)
-        if np.any(step[1:] < step[:-1]):
-            raise StateError(f"{at}.step must not decrease")
-        m, last = len(step), len(self.classes) - 1
-        corrections = len(parcel.take(f"{at}.correction", "f8", (-1,)))
-        values = {
-            "step": step,
-            "example": parcel.take(f"{at}.example", "u4 i8", (m,), low=0, high=MOST),
-            "up": parcel.take(f"{at}.up", "i1 i4", (m,), low=-1, high=last),
-            "down": parcel.take(f"{at}.down", "i1 i4", (m,), low=-1, high=last),
-            "correction": parcel.take(f"{at}.correction", "f8", (m if corrections else 0,)),
-            "shrink": parcel.take(f"{at}.shrink", "f8", (m if self.rule.spread else 0,)),
-            "score": parcel.take(f"{at}.score", "f8", (m if self._scored else 0,)),
-            "row": parcel.take(f"{at}.row", "u4 i8", (0 if stored == "none" else m,)),
-        }
-        for name, column in self._saved_columns().items():
-            column.fill(values[name])
-        if stored == "none":
+        has_rows, last = stored != "none", len(self.classes) - 1
+        self.unpack_columns(parcel, at, self.steps, last, shrinks=bool(self.rule.spread), has_rows=has_rows)
+        if not has_rows:
             return
         rows = Rows.unpack(stored, parcel, f"{at}.rows", self.n_features)
-        if m and int(values["row"].max()) >= rows.n:
+        if len(self) and int(self.row.max()) >= rows.n:
             raise StateError(f"{at}.row refers to rows that are missing")
         self.stored = Store(self.n_features)
         self.stored.add(rows)
-
-    def _saved_columns(self) -> dict[str, Column]:
-        return {
-            "step": self._step,
-            "example": self._example,
-            "up": self._up,
-            "down": self._down,
-            "correction": self._correction,
-            "shrink": self._shrink,
-            "score": self._score,
-            "row": self._row,
-        }
-
-    def forget_rows(self) -> None:
-        """Keep the number of the mistakes, and neither their columns, nor their rows, nor later scores."""
-        self.let_go()
-        self.stored, self._scored = None, False
 
     # Reading.
 
@@ -417,7 +328,7 @@ class Ledger:
         """Return rows, stored or of X, and the row of each mistake among them."""
         self._check_whole()
         if self.stored is not None:
-            return self.stored.rows(), self._row.values
+            return self.stored.rows(), self.row
         if X is None:
             raise ValueError("the rows of the mistakes were not stored: pass the training X, or train with record=True")
         rows = as_rows(X)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.growable import Column
+from separatrix.engine.mistake_columns import Column
 from separatrix.engine.orders import visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, frozen

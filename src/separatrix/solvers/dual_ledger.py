@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.growable import Column
 from separatrix.engine.labels import Codes, as_labels, encode_as
 from separatrix.engine.ledger import Ledger
+from separatrix.engine.mistake_columns import Column
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, as_rows, frozen
 from separatrix.engine.weights import Weights, n_outputs
