@@ -78,7 +78,7 @@ def test_files_are_short_and_say_what_they_are():
         if file.name == "seeded_runs.py":
             continue
         lines = file.read_text().splitlines()
-        assert len(lines) <= 500, file
+        assert len(lines) <= 400, file
         assert lines[0].removeprefix("r").startswith('"""'), file
 
 

@@ -2,16 +2,7 @@
 
 A float is an exact rational. The sign of ⟨w,a⟩ is first computed in floating point, where the error is at most
 (m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is decided again
-with integers. The sums of a witness are computed with integers and must be exactly 0.
-
-What is claimed, and why the checks suffice (a stands for yx̃, or for the pair of an example and a rival):
-
-    separable       ⟨w,a⟩ ≥ least > 0 for every a; the mistake bound R²‖w‖²/least² is Novikoff's theorem
-    inseparable     λ > 0 with Σλa = 0: a w positive on all these a would give 0 = ⟨w,Σλa⟩ > 0 (Gordan)
-    touching        the same, on pairs that are right at a score of 0, and a w that is right on all others
-    quasi-complete  ⟨w,a⟩ ≥ 0 for every a, not all 0 (Albert and Anderson 1984)
-    overlap         λ > 0 with Σλa = 0 on rows that span all rows: a w without a negative lead is 0 on every row
-    margin          least/‖w‖ ≤ γ ≤ ‖Σλa‖/Σλ
+with integers. The sums of a witness must be exactly 0, in integers. `proof.py` says what is claimed, and why that suffices.
 """
 
 from __future__ import annotations
@@ -189,8 +180,7 @@ class ExactExamples:
 
     def within_radius(self, claimed: Fraction) -> bool:
         """Return whether every ‖x̃‖² is at most `claimed`, and the largest agrees with it to nine digits."""
-        top = float(claimed)
-        squares = self.norms * self.norms
+        top, squares = float(claimed), self.norms * self.norms
         error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
         if not top <= float(np.max(squares)) * (1 + 1e-9) + _TINY:
             return not np.isfinite(np.max(squares)) and claimed == max(map(self._square, range(self.n)))
@@ -344,8 +334,7 @@ def _overlap(proof: Proof, spanning: Witness, examples: ExactExamples) -> str | 
 
 def _rank(whole: NDArray[Any]) -> int:
     """Return the rank modulo a prime, which is never above the true one."""
-    table = (whole % _PRIME).astype(np.int64)
-    rank = 0
+    table, rank = (whole % _PRIME).astype(np.int64), 0
     for j in range(table.shape[1]):
         nonzero = np.flatnonzero(table[rank:, j])
         if not nonzero.size:

@@ -3,6 +3,15 @@
 Let aᵢ = yᵢx̃ᵢ for two classes; for K classes a pair (row i, rival r) has x̃ᵢ in the block of its own class and −x̃ᵢ in that of
 the rival. Everything a certificate claims follows from *directions* w with signs of ⟨w,a⟩, and from *witnesses*: weights
 λ > 0 on a few pairs whose combination Σλa is zero, or short.
+
+What is claimed, and why the checks suffice (a stands for yx̃, or for the pair of an example and a rival):
+
+    separable       ⟨w,a⟩ ≥ least > 0 for every a; the mistake bound R²‖w‖²/least² is Novikoff's theorem
+    inseparable     λ > 0 with Σλa = 0: a w positive on all these a would give 0 = ⟨w,Σλa⟩ > 0 (Gordan)
+    touching        the same, on pairs that are right at a score of 0, and a w that is right on all others
+    quasi-complete  ⟨w,a⟩ ≥ 0 for every a, not all 0 (Albert and Anderson 1984)
+    overlap         λ > 0 with Σλa = 0 on rows that span all rows: a w without a negative lead is 0 on every row
+    margin          least/‖w‖ ≤ γ ≤ ‖Σλa‖/Σλ
 """
 
 from __future__ import annotations
