@@ -357,7 +357,7 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
         ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: ['u']"),
         ("a,b,y\n1,x,u\n2,z,\n", [], "line 3: the label y is missing"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3: 2 columns where line 1 has 3"),
-        ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "no column is called 'w'; there are a, b, y"),
+        ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "there is no column 'w'; the columns are a, b, y"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "there is no column 'w'; the columns are a, b"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "there is no model 'svm'"),
         ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, such as 1.5"),

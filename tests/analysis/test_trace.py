@@ -211,12 +211,12 @@ def test_the_command_line_reads_a_csv_file(tmp_path):
     ("text", "arguments", "message"),
     [
         ("", [], "the file is empty"),
-        ("a,b\n1,x\n", ["--label", "c"], "no column is called 'c'; there are a, b"),
+        ("a,b\n1,x\n", ["--label", "c"], "there is no column 'c'; the columns are a, b"),
         ("a,b,c\n1,2,x\n1,oh,y\n", [], "line 3, column 2 (b): 'oh' is not a finite number"),
         ("a,b,c\n1,2,x\n1,y\n", [], "line 3: 2 columns where line 1 has 3"),
         ("a,b\n1,x\n2,x\n", [], "only 1 class"),
-        ("a,b\n1,x\n2,y\n", ["--order", "sorted"], "'order' parameter"),
-        ("a,b\n1,x\n2,y\n", ["--format", "xml"], "--format 'xml' is not one of"),
+        ("a,b\n1,x\n2,y\n", ["--order", "sorted"], "--order: 'sorted' is not one of shuffle"),
+        ("a,b\n1,x\n2,y\n", ["--format", "xml"], "--format: 'xml' is not one of"),
         (None, [], "no such file, and no built-in name"),
     ],
 )

@@ -179,7 +179,7 @@ def test_exports_predict_the_same(digits, tmp_path):
     X, _ = load_svmlight(str(digits))
     theirs = pickle.loads((tmp_path / "digits.pkl").read_bytes())
     assert np.array_equal(theirs.predict(X), load(model).estimator.predict(X))
-    assert "--to csv is not one of" in call("export", model, "--to", "csv", status=2)
+    assert "--to: 'csv' is not one of" in call("export", model, "--to", "csv", status=2)
     assert "name it with -o" in call("export", model, "--to", "onnx", status=2)
 
 
@@ -221,10 +221,10 @@ GOOD = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
         ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: ['u']"),
         ("a,b,y\n1,x,u\n2,z,\n", [], "line 3: the label y is missing"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3"),
-        (GOOD, ["--label", "w"], "no column is called 'w'"),
-        (GOOD, ["--text", "w"], "no column is called 'w'; there are a, b"),
+        (GOOD, ["--label", "w"], "there is no column 'w'"),
+        (GOOD, ["--text", "w"], "there is no column 'w'; the columns are a, b"),
         (GOOD, ["--rule", "adaline"], "rule"),
-        (GOOD, ["--learner", "best"], "--learner best is not one of averaged, last, voted, pocket"),
+        (GOOD, ["--learner", "best"], "--learner: 'best' is not one of averaged, last, voted or pocket"),
         (GOOD, ["-C", "big"], '-C: "big"'),
         (GOOD, ["--memory", "much"], '--memory: "much"'),
         (GOOD, ["--early-stopping"], "need held-out examples"),

@@ -176,22 +176,22 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ("a,b\n\n1,2\n1,2,3\n", {}, "line 4: 3 columns where line 1 has 2"),
         ("a,b\n1,2\ninf,2\n", {}, "line 3, column 1 (a): 'inf' is not a finite number"),
         ("a,b\n1,2\n1e999,2\n", {}, "line 3, column 1 (a): '1e999' is not a finite number"),
-        ("a,b\n1,2\n", {"label": "c"}, "line 1: no column is called 'c'; there are a, b"),
+        ("a,b\n1,2\n", {"label": "c"}, "line 1: there is no column 'c'; the columns are a, b"),
         ("a,b\n1,2\n", {"label": 5}, "line 1: there is no column 5; there are 2, counted from 0"),
         (
             "a^y\n1^x\n",
             {"label": "y"},
-            "there are c0; all is one column: the delimiter is none of tab, semicolon, bar, comma",
+            "the columns are c0; all is one column: the delimiter is none of tab, semicolon, bar, comma",
         ),
-        ("a;y\n1;x\n", {"label": "y", "format": "tsv"}, "there are c0; all is one column: the delimiter is not '\\t'"),
+        ("a;y\n1;x\n", {"label": "y", "format": "tsv"}, "the columns are c0; all is one column: the delimiter is not '\\t'"),
         (
             "a;y\n1;x\n",
             {"label": 1, "delimiter": ","},
             "there are 1, counted from 0; all is one column: the delimiter is not ','",
         ),
-        ("a,b\n1,2\n", {"types": {"z": "text"}}, "there is no column 'z', for which a type is given"),
+        ("a,b\n1,2\n", {"types": {"z": "text"}}, "there is no column 'z'; the columns are a, b (types names it)"),
         ("a,b\n1,2\n", {"types": {"a": "real"}}, "'real', not one of whole, number, text"),
-        ("a,b\n1,2\n", {"format": "xml"}, "format 'xml' is not one of svmlight, csv"),
+        ("a,b\n1,2\n", {"format": "xml"}, "format='xml' is not one of svmlight, csv"),
         (b"a,b\n1,x\n2,\xff\n", {}, "line 3, column 2: the text is not UTF-8; convert the file"),
         ('a,b\n1,x\n2,"y\n3,z\n', {"quote": '"'}, "line 3: a quote is never closed"),
         ('a,b\n1,x\n2,"y"z\n', {"quote": '"'}, "line 3: text goes on behind a closing quote"),
@@ -258,7 +258,7 @@ def test_paths_that_are_none(tmp_path):
         open_source([])
     with pytest.raises(DataError, match=r"no such example; there are lecture:L1\.8"):
         open_source("lecture:L9.9")
-    with pytest.raises(ValueError, match="on_error is 'ignore'"):
+    with pytest.raises(ValueError, match="on_error='ignore'"):
         open_source("iris", on_error="ignore")
     if os.geteuid():
         write(tmp_path / "locked", "a,b\n").chmod(0)

@@ -41,7 +41,7 @@ def test_words_are_certified_as_the_features_of_a_model(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--drop", "town"], "there is no column 'town' to leave out; the columns are id, age, city, churned"),
+        (["--drop", "town"], "there is no column 'town'; the columns are id, age, city, churned"),
         (["--drop", "id", "--model", "a.sepx"], "--drop cannot be combined with --model"),
         (["--drop", "id", "--drop", "age", "--drop", "city"], "there is no column beside the label"),
         (["--model", "none.sepx"], "none.sepx"),

@@ -18,6 +18,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from separatrix.data.batches import MISSING
+from separatrix.data.errors import no_column
 from separatrix.engine.rows import Array, Floats, Ints
 
 FEW_CATEGORIES = 10
@@ -145,7 +146,7 @@ def _place(wanted: str | int, names: list[str]) -> int:
     try:
         place = int(wanted)
     except ValueError:
-        raise ValueError(f"there is no column {wanted!r}; the columns are {', '.join(names[:10])}") from None
+        raise ValueError(no_column(wanted, names)) from None
     if not 0 <= place < len(names):
         raise ValueError(f"there is no column {place}; the columns are 0 to {len(names) - 1}")
     return place

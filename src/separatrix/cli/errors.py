@@ -1,20 +1,100 @@
-"""How verbs end on input that they cannot use: one line on standard error that says what and where, and exit status 2."""
+"""How verbs end on input that they cannot use: one line on standard error that says what and where, and exit status 2.
+
+Messages of the rooms below name a remedy as a parameter of Python; `in_options` shows it as an option of the command line.
+"""
 
 import os
+import re
+import shlex
 import sys
-from collections.abc import Iterator
+from ast import literal_eval
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, did_you_mean, shown
+from separatrix.engine.rules import in_words
+
+if TYPE_CHECKING:
+    from separatrix.engine.parameters import ParameterError
+
+ROLE_OPTIONS = {"drop": "--drop", "category": "--categorical", "number": "--number", "text": "--text"}
+"""The option that gives a column a role; of the others there is none, and their advice stays as it is."""
+RENAMED = {
+    "C": "-C",
+    "fit_intercept": "--bias",
+    "max_iter": "--passes",
+    "n_iter_no_change": "--patience",
+    "random_state": "--seed",
+    "validation_fraction": "--holdout",
+}
+SAME = (
+    *("average_from", "calibrate", "class_weight", "delimiter", "early_stopping", "encoding", "format", "header", "holdout"),
+    *("label", "margin", "missing_label", "mix", "multi_class", "numbers", "on_error", "order", "positive", "quote"),
+    *("record", "rule", "tie"),
+)
+"""Parameters whose option has the same name."""
+OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
+
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_ROLE = re.compile(rf"\broles=\{{({_QUOTED}): ({_QUOTED})\}}")
+_PARAMETER = re.compile(rf"\b({'|'.join(OPTION_OF)})=({_QUOTED}|True|False|[\d.]+)?")
+
+
+def in_options(message: object) -> str:
+    """Return a message with its remedies as options of the command line.
+
+    Examples
+    --------
+    >>> in_options("mend it, or leave the column out with roles={'shoe size': 'drop'}")
+    "mend it, or leave the column out with --drop 'shoe size'"
+    >>> in_options("pass over such lines with on_error='skip', or read quotes as they are with quote=''")
+    "pass over such lines with --on-error skip, or read quotes as they are with --quote ''"
+    """
+    return _PARAMETER.sub(_as_option, _ROLE.sub(_as_role_option, str(message)))
+
+
+def _as_role_option(match: re.Match[str]) -> str:
+    column, role = map(literal_eval, match.groups())
+    return f"{ROLE_OPTIONS[role]} {shlex.quote(column)}" if role in ROLE_OPTIONS else match[0]
+
+
+def _as_option(match: re.Match[str]) -> str:
+    option, value = OPTION_OF[match[1]], match[2]
+    if value == "True":
+        return option
+    if value == "False":
+        return f"--no-{option.removeprefix('--')}"
+    if value is None:
+        return option
+    return f"{option} {shlex.quote(str(literal_eval(value)))}"
+
+
+def of_parameter(error: "ParameterError") -> str:
+    """Return what is wrong with the option of a parameter."""
+    option = OPTION_OF.get(error.parameter, f"--{error.parameter.replace('_', '-')}")
+    if not (error.choices and isinstance(error.value, str)):
+        return f"{option}: {error.value!r} is not {error.allowed}"
+    return _not_one_of(option, error.value, error.choices)
+
+
+def _not_one_of(option: str, value: str, choices: Collection[str]) -> str:
+    several = "one of " if len(choices) > 2 else ""
+    return f"{option}: {shown(value)} is not {several}{in_words(choices)}{did_you_mean(value, choices)}"
 
 
 def fail(verb: str, message: object) -> NoReturn:
     """Print an error message, and end with status 2."""
-    click.echo(f"separatrix {verb}: {message}", err=True)
+    click.echo(f"separatrix {verb}: {in_options(message)}", err=True)
     raise click.exceptions.Exit(2)
+
+
+def one_of(option: str, value: str, choices: Collection[str]) -> None:
+    """Raise unless the value of an option is one of the choices."""
+    if value not in choices:
+        raise DataError(_not_one_of(option, value, choices))
 
 
 @contextmanager
@@ -31,4 +111,5 @@ def errors_reported(verb: str, subject: object) -> Iterator[None]:
         names_file = error.filename is not None and error.strerror
         fail(verb, f"{error.filename}: {error.strerror}" if names_file else error)
     except ValueError as error:
-        fail(verb, f"{subject}: {error}")
+        parameter = getattr(error, "parameter", "")  # that of a ParameterError
+        fail(verb, of_parameter(error) if parameter else f"{subject}: {error}")  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+from separatrix.cli.errors import one_of
 from separatrix.cli.progress_bars import TrainingProgress
 from separatrix.cli.summary import summarise
 from separatrix.cli.verbs.train import TrainOptions
@@ -56,8 +57,7 @@ class Training:
         self.saved = False
         self._stop = False
         self._last_saved = time.monotonic()
-        if options.learner not in LEARNERS:
-            raise DataError(f"--learner {options.learner} is not one of {', '.join(LEARNERS)}")
+        one_of("--learner", options.learner, LEARNERS)
         if (options.early_stopping or options.calibrate) and not (options.holdout or options.validate):
             raise DataError("--early-stopping and --calibrate need held-out examples: use --holdout 0.1 or --validate FILE")
         if options.holdout and options.validate:

@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.batches import RowBatch, TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin
+from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
 from separatrix.engine.labels import labels_of
@@ -90,8 +90,7 @@ class CollectionSource:
         self.table = frame_of(chunk).table if chunk.shape[0] else pa.table({})
         self.schema = self.table.schema
         if self.table.num_rows and self.label not in self.schema.names:
-            columns = ", ".join(self.schema.names[:10])
-            raise DataError(f"{self.name}: there is no column {self.label!r} for the label; the columns are {columns}")
+            raise DataError(f"{self.name}: {no_column(self.label, self.schema.names)} (it has the labels)")
 
     def __iter__(self) -> Iterator[Any]:
         if not (self.X if self.kind == "rows" else self.table).shape[0]:

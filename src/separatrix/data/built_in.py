@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.batches import Options, RowBatch
-from separatrix.data.errors import DataError, Origin
+from separatrix.data.errors import DataError, Origin, did_you_mean
 from separatrix.data.lectures import EXAMPLES
 
 LOADERS = {"wine": "load_wine", "digits": "load_digits", "breast_cancer": "load_breast_cancer", "wdbc": "load_breast_cancer"}
@@ -59,7 +59,10 @@ class BuiltInReader:
     def _take_example(self) -> None:
         example = EXAMPLES.get(self.name.removeprefix("lecture:"))
         if example is None:
-            raise DataError(f"{self.name}: no such example; there are {', '.join(f'lecture:{each}' for each in EXAMPLES)}")
+            examples = [f"lecture:{each}" for each in EXAMPLES]
+            raise DataError(
+                f"{self.name}: no such example; there are {', '.join(examples)}{did_you_mean(self.name, examples)}"
+            )
         self.X, self.y, self.feature_names = example.X, example.y, example.feature_names or None
         self.bias, self.tie = example.bias, example.tie
 

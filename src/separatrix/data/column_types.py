@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
-from separatrix.data.errors import DataError, shown
+from separatrix.data.errors import DataError, no_column
 
 WHOLE, NUMBER, TEXT = "whole", "number", "text"
 TYPES = {WHOLE: pa.int64(), NUMBER: pa.float64(), TEXT: pa.string()}
@@ -116,8 +116,7 @@ def label_name(names: Sequence[str], label: str | int | None, default: str | Non
     try:
         place = int(label)
     except ValueError:
-        listed = ", ".join(names[:10]) + (" …" if len(names) > 10 else "")
-        raise DataError(f"{where}: no column is called {shown(label)}; there are {listed}") from None
+        raise DataError(f"{where}: {no_column(label, names)}") from None
     if not -len(names) <= place < len(names):
         raise DataError(f"{where}: there is no column {place}; there are {len(names)}, counted from 0")
     return names[place]

@@ -1,7 +1,13 @@
-"""What cannot be read, said in one line: the file, the line, the column, and what to do."""
+"""What cannot be read, said in one line: the file, the line, the column, and what to do.
+
+A message names a remedy as a parameter of Python, `on_error='skip'` or `roles={'age': 'drop'}`, and never as an option: the
+command line shows the same remedy as `--on-error skip` or `--drop age` (`in_options` of `cli/errors.py`). `counted` writes
+numbers of things, and `no_column` is the message about a column that is not there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +79,47 @@ class Skips:
         """Reset the counts."""
         self.count = 0
         self.reasons.clear()
+
+
+def counted(n: int, thing: str, things: str | None = None) -> str:
+    """Return a number of things, in the singular where there is one.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2_000, "row"), counted(1, "class"), counted(3, "class")
+    ('1 row', '2,000 rows', '1 class', '3 classes')
+    """
+    several = things or thing + ("es" if thing.endswith("s") else "s")
+    return f"{n:,} {thing if n == 1 else several}"
+
+
+def did_you_mean(name: object, names: Iterable[object]) -> str:
+    """Return a question about the name nearest to one that is not there, to append to a message; or nothing.
+
+    Examples
+    --------
+    >>> did_you_mean("agee", ["age", "job"]), did_you_mean("AGE", ["age", "job"]), did_you_mean("height", ["age", "job"])
+    ("; did you mean 'age'?", "; did you mean 'age'?", '')
+    """
+    from difflib import get_close_matches
+
+    folded: dict[str, str] = {}
+    for each in map(str, names):
+        folded.setdefault(each.casefold().strip(), each)
+    nearest = get_close_matches(str(name).casefold().strip(), folded, n=1)
+    return f"; did you mean {folded[nearest[0]]!r}?" if nearest else ""
+
+
+def no_column(name: object, names: Sequence[str], most: int = 10) -> str:
+    """Return the message about a column that is not among these names.
+
+    Examples
+    --------
+    >>> no_column("agee", ["age", "job"])
+    "there is no column 'agee'; the columns are age, job; did you mean 'age'?"
+    """
+    listed = ", ".join(names[:most]) + (" …" if len(names) > most else "")
+    return f"there is no column {shown(name)}; the columns are {listed}{did_you_mean(name, names)}"
 
 
 def shown(value: Any, size: int = 40) -> str:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import MISSING, TableBatch
-from separatrix.data.errors import DataError, shown
+from separatrix.data.errors import DataError, no_column, shown
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
@@ -102,8 +102,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
     if absent := [name for name in drop if name not in source.schema.names]:
-        titles = ", ".join(source.schema.names[:20])
-        raise DataError(f"{source.name}: there is no column {shown(absent[0])} to leave out; the columns are {titles}")
+        raise DataError(f"{source.name}: {no_column(absent[0], source.schema.names, most=20)}")
     if not features:
         raise DataError(f"{source.name}: there is no column beside the label")
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled

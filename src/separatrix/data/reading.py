@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.errors import DataError, NoExampleError, Skips
+from separatrix.data.errors import DataError, NoExampleError, Skips, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
@@ -178,7 +178,7 @@ def open_source(
     [{'width': 3.0, 'height': None, 'kind': 'b'}]
     """
     if on_error not in ("raise", "skip"):
-        raise ValueError(f"on_error is {on_error!r}, not 'raise' or 'skip'")
+        raise DataError(f"on_error={on_error!r}: it must be raise or skip")
     if batch_rows < 1 or batch_bytes < 1:
         raise ValueError("batch_rows and batch_bytes must be at least 1")
     for what, sign in (("delimiter", delimiter or ","), ("quote", "" if quote == "auto" else quote)):
@@ -241,5 +241,13 @@ def _places(spec: Spec) -> list[Any]:
     for place in places:
         if place != STDIN and not Path(place).exists():
             names = ", ".join(built_in.NAMES)
-            raise DataError(f"{place}: no such file, and no built-in name ({names}, lecture:L4.1 and so on)")
+            near = _nearest(place)
+            raise DataError(f"{place}: no such file, and no built-in name ({names}, lecture:L4.1 and so on){near}")
     return places
+
+
+def _nearest(place: str) -> str:
+    """Return a question about a file of the same folder, or a built-in name, that is written much like this path."""
+    folder = Path(place).parent
+    files = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    return did_you_mean(Path(place).name, [*files[:1000], *built_in.NAMES])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, did_you_mean
 from separatrix.data.formats import FORMATS, NAMES, Format
 from separatrix.data.streams import MARK, Stream
 
@@ -25,7 +25,7 @@ def format_called(name: str) -> Format:
     wanted = name.lower()
     entry = next((entry for entry in FORMATS.values() if wanted == entry.name or wanted in entry.aliases), None)
     if entry is None:
-        raise DataError(f"format {name!r} is not one of {NAMES}")
+        raise DataError(f"format={name!r} is not one of {NAMES}{did_you_mean(name, FORMATS)}")
     return entry
 
 

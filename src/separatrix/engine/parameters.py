@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -22,7 +23,18 @@ import numpy as np
 
 
 class ParameterError(ValueError, TypeError):
-    """A parameter of a wrong type or value."""
+    """A parameter of a wrong type or value.
+
+    Attributes
+    ----------
+    parameter, value : which one, and what it was given
+    allowed, choices : what it may be, in words, and the strings among that
+    """
+
+    parameter: str = ""
+    value: Any = None
+    allowed: str = ""
+    choices: tuple[str, ...] = ()
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -32,8 +44,9 @@ class NotFittedError(ValueError, AttributeError):
 class Constraint:
     """What a parameter may be: one alternative or more, each a description and a test of a value."""
 
-    def __init__(self, *alternatives: tuple[str, Callable[[Any], bool]]) -> None:
+    def __init__(self, *alternatives: tuple[str, Callable[[Any], bool]], choices: tuple[str, ...] = ()) -> None:
         self.alternatives = alternatives
+        self.choices = choices
 
     def allows(self, value: Any) -> bool:
         """Tell whether a value satisfies one of the alternatives."""
@@ -41,7 +54,7 @@ class Constraint:
 
     def __or__(self, other: Constraint) -> Constraint:
         """Return the constraint that allows what either allows."""
-        return Constraint(*self.alternatives, *other.alternatives)
+        return Constraint(*self.alternatives, *other.alternatives, choices=self.choices + other.choices)
 
     def __str__(self) -> str:
         """Return the alternatives, as they follow "must be" in an error."""
@@ -52,7 +65,7 @@ class Constraint:
 def choices(*values: str) -> Constraint:
     """Return the constraint to be one of some strings."""
     description = repr(values[0]) if len(values) == 1 else f"a str among {{{', '.join(map(repr, values))}}}"
-    return Constraint((description, lambda value: isinstance(value, str) and value in values))
+    return Constraint((description, lambda value: isinstance(value, str) and value in values), choices=values)
 
 
 def number(low: float | None = None, high: float | None = None, closed: str = "left") -> Constraint:
@@ -118,9 +131,15 @@ def check_parameters(parameters: Mapping[str, Any], constraints: Mapping[str, Co
     """
     for parameter, value in parameters.items():
         if parameter in constraints and not constraints[parameter].allows(value):
-            raise ParameterError(
-                f"The {parameter!r} parameter of {name} must be {constraints[parameter]}. Got {value!r} instead."
+            constraint = constraints[parameter]
+            nearest = get_close_matches(value, constraint.choices, n=1) if isinstance(value, str) else []
+            meant = f" Did you mean {nearest[0]!r}?" if nearest else ""
+            error = ParameterError(
+                f"The {parameter!r} parameter of {name} must be {constraint}. Got {value!r} instead.{meant}"
             )
+            error.parameter, error.value, error.allowed = parameter, value, str(constraint)
+            error.choices = constraint.choices
+            raise error
 
 
 class Parameterized:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, no_column
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -104,14 +104,15 @@ def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[s
         if column not in features and column.isdigit() and int(column) < len(columns):
             column = columns[int(column)]
         if column not in features:
-            raise DataError(f"{name}: no column is called {column!r}; there are {', '.join(features[:10])}")
+            raise DataError(f"{name}: {no_column(column, features)}")
         roles[column] = role
     return roles
 
 
 def _label_of(validation: Source, source: Source) -> str:
     if source.label is None or validation.schema is None or source.label not in validation.schema.names:
-        raise DataError(f"{validation.name}: there is no column {source.label!r}, which is the label of {source.name}")
+        columns = () if validation.schema is None else validation.schema.names
+        raise DataError(f"{validation.name}: {no_column(source.label, columns)}; it is the label of {source.name}")
     return source.label
 
 

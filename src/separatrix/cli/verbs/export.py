@@ -10,7 +10,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, one_of
 from separatrix.cli.options import ModelFile, Output
 from separatrix.data.errors import DataError
 
@@ -28,8 +28,7 @@ def export(
     from separatrix.modelfile.atomic import replacing
 
     with errors_reported("export", model):
-        if to not in TARGETS:
-            raise DataError(f"--to {to} is not one of {', '.join(TARGETS)}")
+        one_of("--to", to, TARGETS)
         if output is None and to != "sql":
             raise DataError(f"--to {to} writes a file: name it with -o")
         loaded = load(model, plain=to == "sql")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported, fail
+from separatrix.cli.errors import errors_reported, one_of
 from separatrix.cli.options import Data, Drop, Label, Positive
 from separatrix.data.errors import DataError
 
@@ -45,9 +45,8 @@ def trace(
     from separatrix.learners.linear import LastLearner
 
     form = "json" if as_json else form
-    if form not in FORMATS:
-        fail("trace", f"--format {form!r} is not one of {', '.join(FORMATS)}")
     with errors_reported("trace", data):
+        one_of("--format", form, FORMATS)
         try:
             examples = read_source(data, label, positive, drop=drop or [])
         except NotANumberError as error:

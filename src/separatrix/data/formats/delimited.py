@@ -22,7 +22,7 @@ from separatrix.data.arrow_arrays import number_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
-from separatrix.data.errors import DataError, Origin, shown
+from separatrix.data.errors import DataError, Origin, no_column, shown
 from separatrix.data.streams import MARK, Block, Stream, blocks, in_order, last_line_end
 
 
@@ -54,7 +54,7 @@ class DelimitedReader:
             raise DataError(f"{problem}{self._alone()}") from None
         unknown = sorted(set(options.types) - set(self.names))
         if unknown:
-            raise DataError(f"{where}: there is no column {unknown[0]!r}, for which a type is given")
+            raise DataError(f"{where}: {no_column(unknown[0], self.names)} (types names it)")
         self.kinds: dict[str, str] = {}
         if not options.settle:
             text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)

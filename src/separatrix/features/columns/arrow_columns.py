@@ -165,7 +165,7 @@ def kind_of(arrow: Any, name: str) -> str | None:
     if kinds.is_temporal(arrow):
         return DATE
     raise ValueError(
-        f"column {name!r} holds {arrow}, of which no features can be made: leave it out, roles={{{name!r}: 'drop'}}"
+        f"column {name!r} holds {arrow}, of which no features can be made: leave it out with roles={{{name!r}: 'drop'}}"
     )
 
 
@@ -201,7 +201,7 @@ def as_kind(frame: Frame, name: str, kind: str, spelled: bool) -> Any:
         row = int(np.flatnonzero(numpy_array(column.is_valid()))[0])
         raise ValueError(
             f"{frame.place(row)}, column {name!r}: {shown(values[0])} is {column.type}, where text was learned from; "
-            f"give the column the type it had, or learn with roles={{{name!r}: 'category'}}"
+            f"give the column the type it had, or train with roles={{{name!r}: 'category'}}"
         )
     return _bytes(_spelled(column, came))
 
@@ -236,7 +236,7 @@ def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
         row = _first_wrong(words)
         what = f"{frame.place(row)}, column {name!r}: {shown(words[row].as_py())} is text"
         raise ValueError(
-            f"{what}, where numbers were learned from; mend it, or learn with roles={{{name!r}: 'category'}}"
+            f"{what}, where numbers were learned from; mend it, or train with roles={{{name!r}: 'category'}}"
         ) from None
 
 
@@ -266,7 +266,7 @@ def _booleans(column: Any, came: str, frame: Frame, name: str) -> Any:
         row = int(np.flatnonzero(numpy_array(wrong))[0])
         raise ValueError(
             f"{frame.place(row)}, column {name!r}: {shown(column[row].as_py())} is neither true nor false; "
-            f"learn with roles={{{name!r}: 'category'}}, or 'number'"
+            f"train with roles={{{name!r}: 'category'}} or roles={{{name!r}: 'number'}}"
         )
     return pc.if_else(words.is_valid(), true, pa.NA)
 

@@ -13,6 +13,7 @@ import pyarrow.types as kinds
 import scipy.sparse as sp
 
 from separatrix.data.arrow_arrays import numpy_array
+from separatrix.data.errors import no_column
 from separatrix.engine.rows import Array, frozen
 from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Frame, TableBlocks, as_kind, floats, kind_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
@@ -124,9 +125,7 @@ class Schema:
     def _begin(self, frame: Frame) -> None:
         for name, role in self.settings.roles.items():
             if name not in frame.names:
-                raise ValueError(
-                    f"roles names the column {name!r}, which is not there; there are {', '.join(frame.names[:10])}"
-                )
+                raise ValueError(f"{no_column(name, frame.names)} (roles names it)")
             if role not in ROLES:
                 raise ValueError(f"roles[{name!r}] is {role!r}, not one of {', '.join(ROLES)}")
         if all(self.settings.roles.get(name) == DROP for name in frame.names):
@@ -155,10 +154,9 @@ class Schema:
                     self.kinds[name] = TEXT
 
     def _absent(self, name: str, there: list[str]) -> ValueError:
-        seen = ", ".join(there[:10]) + (" …" if len(there) > 10 else "")
         return ValueError(
-            f"the column {name!r} is missing from this table, which has {seen}; "
-            f"add it (empty, where its values are not known), or learn without it, roles={{{name!r}: 'drop'}} (--drop)"
+            f"{no_column(name, there)}; add it (empty, where its values are not known), "
+            f"or train without it: roles={{{name!r}: 'drop'}}"
         )
 
     def _wanted(self, name: str) -> bool:
