@@ -3,19 +3,20 @@
 number     numbers, few or many different ones
 category   text of few words, the same again and again
 text       several words, seldom the same
-drop       text that is different in most rows (a name, an id), numbers that count the rows, dates, no value at all
+drop       text that is different in most rows (a name, an id), numbers that identify rows, dates, no value at all
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow.compute as pc
 
 from separatrix.data import column_types as reading
 from separatrix.data.arrow_arrays import numpy_array, text_array
 from separatrix.features.columns.arrow_columns import BOOLEAN, DATE, NUMBER, TEXT
+from separatrix.features.columns.identifiers import signs_of
 
 DROP = "drop"
 KIND_FOR = {"number": NUMBER, "category": TEXT, "text": TEXT, "boolean": BOOLEAN}
@@ -24,7 +25,6 @@ FEW = 10
 MANY = 1000
 WORDS = 2.5
 LOOKED_AT = 1000
-COUNTING = 20
 
 
 class Role(NamedTuple):
@@ -34,8 +34,11 @@ class Role(NamedTuple):
     note: str = ""
 
 
-def inferred(name: str, kind: str | None, column: Any, categorical: bool) -> Role:
-    """Return the role of a column by the values of its first block; `categorical`: their type says what they are."""
+def inferred(name: str, kind: str | None, column: Any, categorical: bool, names: Sequence[str] = ()) -> Role:
+    """Return the role of a column by the values of its first block; `categorical`: their type says what they are.
+
+    `names` are the columns of the table.
+    """
     if kind == DATE:
         return Role(DROP, f"column {name!r} holds dates: left out; turn them into numbers or categories to use them")
     if kind is None or column.null_count == len(column) or (kind == NUMBER and pc.all(pc.is_nan(column)).as_py()):
@@ -43,16 +46,19 @@ def inferred(name: str, kind: str | None, column: Any, categorical: bool) -> Rol
     if kind == BOOLEAN:
         return Role("boolean")
     if kind == NUMBER:
-        return _of_numbers(name, column)
+        return _of_numbers(name, column, names)
     return Role("category") if categorical else _of_text(name, column.drop_null())
 
 
-def _of_numbers(name: str, column: Any) -> Role:
-    """Numbers are numbers, unless they count the rows."""
-    values = numpy_array(column)
-    if len(values) >= COUNTING and (np.diff(values) == 1.0).all():
-        return Role(DROP, f"column {name!r} counts the rows: left out")
-    return Role("number")
+def _of_numbers(name: str, column: Any, names: Sequence[str]) -> Role:
+    """Numbers are numbers, unless they identify the rows."""
+    signs = signs_of(name, numpy_array(column), names)
+    if not signs.words:
+        return Role("number")
+    what = f"column {name!r} looks like an identifier ({', '.join(signs.words)})"
+    if signs.enough:
+        return Role(DROP, f"{what}: left out; keep it with roles={{{name!r}: 'number'}}")
+    return Role("number", f"{what}: kept; leave it out with roles={{{name!r}: 'drop'}}")
 
 
 def _of_text(name: str, values: Any) -> Role:
@@ -61,7 +67,7 @@ def _of_text(name: str, values: Any) -> Role:
         return Role("text")
     if len(different) > max(FEW, len(values) / 2):
         what = f"column {name!r} has {len(different):,} different values in {len(values):,} rows"
-        return Role(DROP, f"{what}: left out")
+        return Role(DROP, f"{what}: left out; keep it with roles={{{name!r}: 'category'}}")
     if reading.kind_of(_letters(different.slice(0, LOOKED_AT))) != reading.TEXT:
         return Role("category", f"column {name!r} holds numbers written as text: taken for categories")
     return Role("category")

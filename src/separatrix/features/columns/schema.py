@@ -192,7 +192,8 @@ class Schema:
             if name in wanted:
                 roles[name] = Role(wanted[name])
             else:
-                roles[name] = inferred(name, self.kinds[name], _whole(block.column(name)), self.spelled[name])
+                column = _whole(block.column(name))
+                roles[name] = inferred(name, self.kinds[name], column, self.spelled[name], self.names)
         if all(role.role == DROP for role in roles.values()):
             raise ValueError("there is no column to learn from" + "".join(f"; {role.note}" for role in roles.values()))
         return roles
