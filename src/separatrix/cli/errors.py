@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from ast import literal_eval
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -95,6 +95,12 @@ def one_of(option: str, value: str, choices: Collection[str]) -> None:
     """Raise unless the value of an option is one of the choices."""
     if value not in choices:
         raise DataError(_not_one_of(option, value, choices))
+
+
+def tell(verb: str, notes: Iterable[str]) -> None:
+    """Print on standard error what a person should know of how the data were read."""
+    for note in notes:
+        click.echo(f"separatrix {verb}: note: {in_options(note)}", err=True)
 
 
 @contextmanager

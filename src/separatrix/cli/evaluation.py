@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.model_rows import ModelRows
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, NoExampleError
 from separatrix.files.blocks import LabelIndex
 
 MOST_CONFUSIONS = 12
@@ -38,7 +38,9 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
             of_true = rows.probabilities(scores)[is_class, true[is_class]]
             loss -= float(np.log(np.maximum(of_true, 1e-15)).sum())
         n += len(true)
-    if n and not confusion.any():
+    if not n:
+        raise NoExampleError(f"{rows.source.name}: there is no row with a label; {rows.unlabelled.note}")
+    if not confusion.any():
         raise DataError(_no_known_label(rows, n, unknown_labels))
     right, rows_of, predicted_as = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -56,6 +58,8 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
         "confusion": {"labels": names, "matrix": confusion.tolist()},
         "unknown_labels": dict(unknown_labels.most_common()),
         "skipped": rows.source.skipped,
+        "unlabelled": rows.unlabelled.count,
+        "notes": [rows.unlabelled.note] if rows.unlabelled.count else [],
     }
     if rows.calibrated:
         evaluation["log_loss"] = loss / max(1, int(rows_of.sum()))
@@ -77,6 +81,8 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
         console.print(f"log loss {evaluation['log_loss']:.4f}")
     if evaluation["skipped"]:
         console.print(f"{evaluation['skipped']:,} lines were skipped")
+    for note in evaluation["notes"]:
+        console.print(note, markup=False, soft_wrap=True)
     if unknown := evaluation["unknown_labels"]:
         names = ", ".join(f"{name} ({count:,})" for name, count in list(unknown.items())[:6])
         total = sum(unknown.values())

@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, NoExampleError
 from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
+from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.learners.calibration import probabilities
@@ -38,6 +39,7 @@ class ModelRows:
         on_error: str = "raise",
         label: str | None = None,
         need_labels: bool = False,
+        missing_label: str = "skip",
     ) -> None:
         self.model: Model = load(path, plain=True)
         self.estimator: Any = self.model.estimator
@@ -56,6 +58,7 @@ class ModelRows:
         if source.kind != kind:
             raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
         self.source: Source = source
+        self.unlabelled = Unlabelled.as_chosen(missing_label)
         self.label: str | None = source.label if need_labels else label
         self.labelled = source.schema is None or self.label in source.schema.names
         if source.schema is not None and not hasattr(self.model.features, "describe"):
@@ -77,16 +80,19 @@ class ModelRows:
                 yield self.model.features.transform(self.features_of(batch)), y, batch
 
     def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
-        """Yield (X, labels) for each batch; raise where there is no label, or one is missing."""
+        """Yield (X, labels) of the rows that have a label; raise where there are no labels at all."""
         if not self.labelled:
             trained_on = self.model.facts.get("label")
             raise DataError(f"{self.source.name} has no label column {trained_on!r}; name the label column with --label")
         for X, y, batch in self.batches():
             if y is None:
                 raise DataError(f"{self.source.name} has no labels")
-            if getattr(y, "null_count", 0):
-                raise DataError(f"{batch.origin.place(y.is_null().index(True).as_py())}: the label is missing")
-            yield X, y
+            kept = self.unlabelled.kept(y, batch.origin)
+            if kept is None:
+                yield X, y
+            elif kept.any():
+                which = np.flatnonzero(kept)
+                yield X[which], labels_at(y, which)
 
     def features_of(self, batch: TableBatch) -> Any:
         """Return the columns of a batch without the label."""
@@ -133,11 +139,15 @@ def read_examples(data: str, label: str | None, positive: str | None, drop: list
     if drop:
         raise DataError("--drop cannot be combined with --model")
     rows = ModelRows(model, data, None, None, label=label, need_labels=True)
-    parts, labels = zip(*rows.labelled_batches(), strict=True)
+    batches = list(rows.labelled_batches())
+    if not batches:
+        raise NoExampleError(f"{rows.source.name}: there is no row with a label; {rows.unlabelled.note}")
+    parts, labels = zip(*batches, strict=True)
     X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     features, names = rows.model.features, None
     if features is not None and X.shape[1] <= MOST_NAMES:
         names = tuple(features.get_feature_names_out().tolist())
     y = np.array([label for batch in labels for label in batch.tolist()])
-    examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names)
+    notes = (rows.unlabelled.note,) if rows.unlabelled.count else ()
+    examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names, notes=notes)
     return examples if positive is None else against_the_rest(examples, positive)

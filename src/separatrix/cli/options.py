@@ -33,6 +33,9 @@ Header = Annotated[
     bool | None,
     Option("--header/--no-header", help="Whether the first line has the column names; detected by default."),
 ]
+MissingLabel = Annotated[
+    str, Option("--missing-label", help="What to do with a row without a label: skip (leave it out) or raise.")
+]
 OnError = Annotated[str, Option("--on-error", help="What to do with a malformed line: raise or skip.")]
 Engine = Annotated[
     str | None,

@@ -37,6 +37,8 @@ def summarise(
         "label": source.label,
         "version": __version__,
     }
+    if gathered.unlabelled:
+        facts["unlabelled"] = gathered.unlabelled
     summary: dict[str, Any] = {
         "facts": facts,
         "data": source.name,
@@ -45,6 +47,8 @@ def summarise(
         "features": blocks.d,
         "classes": counts,
         "skipped": source.skipped,
+        "unlabelled": gathered.unlabelled,
+        "notes": gathered.notes,
         "problems": source.problems[:3],
         "spilled_bytes": blocks.spilled,
         "columns": [] if gathered.features is None else gathered.features.describe().splitlines(),
@@ -102,6 +106,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         click.echo(f"  most classes occur once: {ask}")
     if summary["skipped"]:
         click.echo(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}")
+    for note in summary["notes"]:
+        click.echo(f"  {note}")
     for line in summary["columns"]:
         click.echo(f"  {line}")
     click.echo(f"  {summary['features']:,} features; {summary['learner']}")

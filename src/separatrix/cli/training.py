@@ -87,6 +87,7 @@ class Training:
                 fraction=options.holdout,
                 seed=options.seed,
                 validation=validation,
+                missing_label=options.missing_label,
                 report=progress.rows_read,
             )
             try:

@@ -216,6 +216,7 @@ class _Fit:
         for summary in summaries:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
+        unlabelled = sum(summary.unlabelled for summary in summaries)
         return {
             "data": self.data,
             "format": self.reader.format,
@@ -229,6 +230,8 @@ class _Fit:
             "mix": self.mix,
             "margin": _margin(mixture),
             "problems": [problem for summary in summaries for problem in summary.problems][:3],
+            "notes": [note for summary in summaries for note in summary.notes][:10],
+            **({"unlabelled": unlabelled} if unlabelled else {}),
         }
 
     # Checkpoints.

@@ -119,6 +119,8 @@ class ShardSummary(NamedTuple):
     skipped: int
     problems: list[str]
     names: list[str] | None
+    unlabelled: int
+    notes: list[str]
 
 
 class ShardExamples(NamedTuple):
@@ -176,7 +178,8 @@ class ShardReader:
 
     def _read(self, shard: Shard) -> tuple[ShardSummary, dict[str, Array]]:
         source = self.source(shard)
-        labels, label_dtype, digest = LabelIndex(), None, b""
+        labels, label_dtype, digest, unlabelled = LabelIndex(), None, b"", 0
+        notes: list[str] = []
         try:
             if isinstance(shard.chunk, tuple):
                 (batch,) = source
@@ -185,6 +188,7 @@ class ShardReader:
                 gathered = read_blocks(source, self.features, memory=UNLIMITED, learned=True)  # type: ignore[arg-type]
                 blocks = gathered.blocks
                 X, labels, label_numbers = blocks.together(), blocks.labels, blocks.places()
+                unlabelled, notes = gathered.unlabelled, gathered.notes
                 gathered.close()
         except NoExampleError:
             X, label_numbers = np.empty((0, 0)), np.empty(0, np.int64)
@@ -210,6 +214,8 @@ class ShardReader:
             source.skipped,
             list(source.problems),
             None if names is None else list(names),
+            unlabelled,
+            notes,
         )
         if not rows.sparse:
             return summary, {"label_numbers": label_numbers, "dense": rows.source}

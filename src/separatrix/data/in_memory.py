@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.batches import MISSING, TableBatch
-from separatrix.data.errors import DataError, no_column, shown
+from separatrix.data.batches import TableBatch
+from separatrix.data.errors import DataError, NoExampleError, Origin, no_column, shown
+from separatrix.data.labels import Unlabelled
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
@@ -40,6 +41,8 @@ class Examples:
     """Whether the examples are meant to be separated with a bias: those of the lectures mostly are not."""
     tie: str = "mistake"
     """What a score of 0 means there."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of how they were read."""
 
 
 def read_source(
@@ -65,7 +68,7 @@ def read_source(
         place = io.BytesIO(sys.stdin.buffer.read() if content is None else content)
         place.name = "the file object" if content is None else name
     form = None if content is None else "csv"
-    source = open_source(place, format=form, label=label, missing=MISSING if mixed else (), settle=True)
+    source = open_source(place, format=form, label=label, settle=True)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
@@ -75,19 +78,31 @@ def read_source(
 
 
 def _from_rows(source: Source) -> Examples:
-    batches = list(source)
-    if any(batch.y is None for batch in batches):
-        raise DataError(f"{source.name}: there are no labels; save them as y")
+    unlabelled, parts, labels = Unlabelled(), [], []
+    for batch in source:
+        if batch.y is None:
+            raise DataError(f"{source.name}: there are no labels; save them as y")
+        kept = unlabelled.kept(batch.y, batch.origin)
+        parts.append(batch.X if kept is None else batch.X[kept])
+        labels.append(batch.y if kept is None else batch.y[kept])
     X: Any
-    if sp.issparse(batches[0].X):
-        width = max(batch.X.shape[1] for batch in batches)
-        parts = [sp.csr_matrix((b.X.data, b.X.indices, b.X.indptr), (len(b), width)) for b in batches]
+    if sp.issparse(parts[0]):
+        width = max(part.shape[1] for part in parts)
+        parts = [sp.csr_matrix((part.data, part.indices, part.indptr), (part.shape[0], width)) for part in parts]
         X = parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
     else:
-        X = np.concatenate([batch.X for batch in batches])
+        X = np.concatenate(parts)
     reader = source.reader
     bias, tie = getattr(reader, "bias", True), getattr(reader, "tie", "mistake")
-    return Examples(source.name, X, _labels(np.concatenate([batch.y for batch in batches])), source.feature_names, bias, tie)
+    y = _labels(np.concatenate(labels))
+    return Examples(source.name, X, y, source.feature_names, bias, tie, _notes(source, unlabelled, len(y)))
+
+
+def _notes(source: Source, unlabelled: Unlabelled, n: int) -> tuple[str, ...]:
+    """Return what there is to say of the reading of n examples; raise where there are none."""
+    if not n:
+        raise NoExampleError(f"{source.name}: there is no row with a label; {unlabelled.note}")
+    return (unlabelled.note,) if unlabelled.count else ()
 
 
 def _labels(y: Array) -> Array:
@@ -97,7 +112,7 @@ def _labels(y: Array) -> Array:
 
 
 def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
-    from separatrix.data.arrow_arrays import numpy_array
+    from separatrix.data.arrow_arrays import number_array, numpy_array
 
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
@@ -108,22 +123,24 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled
     blocks: list[Any] = []
     labels = []
+    unlabelled = Unlabelled()
     for batch in source:
+        kept = unlabelled.kept(batch.table[source.label], batch.origin)
+        if kept is not None:
+            numbers = np.array([batch.origin.number(i) for i in np.flatnonzero(kept)], np.int64)
+            batch = TableBatch(batch.table.filter(number_array(kept)), Origin.of(batch.origin.file, numbers, batch.origin.unit))
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
-        y = batch.table[source.label]
-        if y.null_count:
-            first = y.is_null().to_pylist().index(True)
-            raise DataError(f"{batch.origin.place(first)}: the label {source.label} is missing")
-        labels.append(numpy_array(y))
+        labels.append(numpy_array(batch.table[source.label]))
     y = np.concatenate(labels)
     y = np.array(y.tolist()) if y.dtype == object else _labels(y)
     names = tuple(features) if titled else None
+    notes = _notes(source, unlabelled, len(y))
     if mixed:
         import pyarrow as pa
 
-        return Examples(source.name, pa.Table.from_batches(blocks), y, names)
+        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes)
     columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    return Examples(source.name, _joined(columns, source.name), y, names)
+    return Examples(source.name, _joined(columns, source.name), y, names, notes=notes)
 
 
 def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:

@@ -2,23 +2,25 @@
 
 Numbers (svmlight, npz) are taken as they are. A table is read twice: to learn its columns (categories, scales, how frequent
 words are) from the rows that are trained on, and to turn every row into features. A pipe, which can be read only once, is
-copied into a temporary file.
+copied into a temporary file. Rows without a label are left out and counted; which rows are held out depends on the numbers
+of the rows as they were read, with or without a label.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
+from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source
-from separatrix.engine.rows import Array, Ints
+from separatrix.engine.rows import Array
 from separatrix.files.blocks import Blocks, held_out_rows
 
 if TYPE_CHECKING:
@@ -30,12 +32,17 @@ HELD_OUT_MEMORY = 8
 
 @dataclass
 class TrainingBlocks:
-    """The examples to train on, those held out, the classes, and how columns become features (None: they are numbers)."""
+    """The examples to train on, those held out, the classes, and how columns become features (None: they are numbers).
+
+    `unlabelled` counts the rows left out because they have no label; `notes` says what a person should know of the reading.
+    """
 
     blocks: Blocks
     held_out: Blocks | None
     classes: Array
     features: TableFeaturizer | None
+    unlabelled: int = 0
+    notes: list[str] = field(default_factory=list)
 
     def close(self) -> None:
         """Release the memory and the temporary files."""
@@ -58,43 +65,44 @@ def read_blocks(
     validation: Source | None = None,
     folder: Path | None = None,
     learned: bool = False,
+    missing_label: str = "skip",
     report: Report = lambda doing, rows: None,
 ) -> TrainingBlocks:
     """Read `source` into blocks; hold out a fraction of its rows, or those of `validation`.
 
-    `learned` features are not learned again. `report` is called after each batch.
+    `learned` features are not learned again. Rows without a label are left out, or an error where `missing_label` is
+    "raise". `report` is called after each batch.
     """
     blocks = Blocks(memory, folder)
     held_out = Blocks(memory // HELD_OUT_MEMORY, folder) if fraction or validation is not None else None
+    split = _Split(blocks, held_out if validation is None else None, fraction, seed, Unlabelled.as_chosen(missing_label))
     if source.kind == "rows":
         features = None
-        _add_rows(source, blocks, held_out if validation is None else None, fraction, seed, report)
-        if validation is not None and held_out is not None:
-            _add_rows(validation, held_out, None, 0.0, seed, report)
+        split.add_rows(source, report)
     else:
-        from separatrix.data.arrow_arrays import number_array
-
         assert features is not None and source.label is not None
         rows = _Rereadable(source, folder)
         if not learned:
-            for first, batch in _numbered(rows):
-                table = batch.table.drop_columns([source.label])
-                if fraction:
-                    table = table.filter(number_array(~held_out_rows(first, len(batch), fraction, seed)))
-                features.partial_fit(table)
-                report("learning the columns", len(batch))
-        _add_tables(rows, source.label, features, blocks, held_out if validation is None else None, fraction, seed, report)
-        if validation is not None and held_out is not None:
-            _add_tables(validation, _label_of(validation, source), features, held_out, None, 0.0, seed, report)
-    classes = blocks.settle()
+            split.learn(features, rows, source, report)
+        split.add_tables(features, rows, source.label, report)
+    counts = [split.unlabelled]
+    if validation is not None and held_out is not None:
+        separate = _Split(held_out, None, 0.0, seed, Unlabelled.as_chosen(missing_label))
+        if features is None:
+            separate.add_rows(validation, report)
+        else:
+            separate.add_tables(features, validation, _label_of(validation, source), report)
+        counts.append(separate.unlabelled)
     if not blocks.n:
-        raise DataError(f"{source.name}: every example is held out: nothing is left to learn from")
+        raise _nothing_left(source.name, counts[0])
+    classes = blocks.settle()
     if held_out is not None:
         held_out.settle(classes)
         if held_out.n == 0:
             raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
         held_out.d = blocks.d = max(held_out.d, blocks.d)
-    return TrainingBlocks(blocks, held_out, classes, features)
+    notes = [unlabelled.note for unlabelled in counts if unlabelled.count]
+    return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 
 def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[str, str]) -> dict[str, str]:
@@ -116,6 +124,12 @@ def _label_of(validation: Source, source: Source) -> str:
     return source.label
 
 
+def _nothing_left(name: str, unlabelled: Unlabelled) -> DataError:
+    if unlabelled.count:
+        return NoExampleError(f"{name}: there is no row with a label to learn from; {unlabelled.note}")
+    return DataError(f"{name}: every example is held out: nothing is left to learn from")
+
+
 def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
     first = 0
     for batch in batches:
@@ -123,50 +137,58 @@ def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
         first += len(batch)
 
 
-def _add_rows(source: Source, blocks: Blocks, held_out: Blocks | None, fraction: float, seed: int, report: Report) -> None:
-    for first, batch in _numbered(source):
-        if batch.y is None:
-            raise DataError(f"{source.name}: there are no labels; save them as y")
-        _add(blocks, held_out, batch.X, batch.y, first, fraction, seed)
-        report("reading", len(batch))
+@dataclass
+class _Split:
+    """Where the rows of a source go: to the blocks that are trained on, to those held out, or, without a label, nowhere."""
 
+    blocks: Blocks
+    held_out: Blocks | None
+    fraction: float
+    seed: int
+    unlabelled: Unlabelled
 
-def _add_tables(
-    batches: Any,
-    label: str,
-    features: TableFeaturizer,
-    blocks: Blocks,
-    held_out: Blocks | None,
-    fraction: float,
-    seed: int,
-    report: Report,
-) -> None:
-    for first, batch in _numbered(batches):
-        y = batch.table[label]
-        if y.null_count:
-            raise DataError(f"{batch.origin.place(y.is_null().to_pylist().index(True))}: the label {label} is missing")
-        X = features.transform(batch.table.drop_columns([label]))
-        _add(blocks, held_out, X, y, first, fraction, seed)
-        report("reading", len(batch))
+    def learn(self, features: TableFeaturizer, batches: Any, source: Source, report: Report) -> None:
+        """Learn the columns from the rows that are trained on."""
+        from separatrix.data.arrow_arrays import number_array
 
+        counting, label = Unlabelled(self.unlabelled.raising), source.label
+        for first, batch in _numbered(batches):
+            table, kept = batch.table.drop_columns([label]), counting.kept(batch.table[label], batch.origin)
+            if self.fraction:
+                out = held_out_rows(first, len(batch), self.fraction, self.seed)
+                kept = ~out if kept is None else kept & ~out
+            table = table if kept is None else table.filter(number_array(kept))
+            if table.num_rows:
+                features.partial_fit(table)
+            report("learning the columns", len(batch))
+        if not features.is_fitted():
+            raise _nothing_left(source.name, counting)
 
-def _add(blocks: Blocks, held_out: Blocks | None, X: Any, y: Any, first: int, fraction: float, seed: int) -> None:
-    if held_out is None or not fraction:
-        blocks.add(X, y)
-        return
-    out = held_out_rows(first, X.shape[0], fraction, seed)
-    for part, which in ((blocks, np.flatnonzero(~out)), (held_out, np.flatnonzero(out))):
-        if which.size:
-            part.add(X[which], _labels_at(y, which))
+    def add_tables(self, features: TableFeaturizer, batches: Any, label: str, report: Report) -> None:
+        """Add the rows of a table as features."""
+        for first, batch in _numbered(batches):
+            self._add(features.transform(batch.table.drop_columns([label])), batch.table[label], first, batch.origin)
+            report("reading", len(batch))
 
+    def add_rows(self, source: Source, report: Report) -> None:
+        """Add the rows of numbers."""
+        for first, batch in _numbered(source):
+            if batch.y is None:
+                raise DataError(f"{source.name}: there are no labels; save them as y")
+            self._add(batch.X, batch.y, first, batch.origin)
+            report("reading", len(batch))
 
-def _labels_at(y: Any, which: Ints) -> Any:
-    """Return the labels of some rows, from a NumPy or an Arrow array."""
-    if isinstance(y, np.ndarray):
-        return y[which]
-    from separatrix.data.arrow_arrays import number_array
-
-    return y.take(number_array(which))
+    def _add(self, X: Any, y: Any, first: int, origin: Origin) -> None:
+        kept = self.unlabelled.kept(y, origin)
+        out = None if self.held_out is None else held_out_rows(first, X.shape[0], self.fraction, self.seed)
+        if out is None and kept is None:
+            self.blocks.add(X, y)
+            return
+        kept = np.ones(X.shape[0], np.bool_) if kept is None else kept
+        out = np.zeros(X.shape[0], np.bool_) if out is None else out
+        for part, which in ((self.blocks, np.flatnonzero(kept & ~out)), (self.held_out, np.flatnonzero(kept & out))):
+            if part is not None and which.size:
+                part.add(X[which], labels_at(y, which))
 
 
 class _Rereadable:

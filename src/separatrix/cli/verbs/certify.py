@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def certify(
         )
         certificate.feature_names = None if examples.feature_names is None else list(examples.feature_names)
         text = certificate.to_json(output)
+    tell("certify", examples.notes)
     if as_json:
         click.echo(text, nl=False)
         return STATUS[certificate.verdict]

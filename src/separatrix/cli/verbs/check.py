@@ -9,7 +9,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.commands import Argument
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive
 
 
@@ -29,6 +29,7 @@ def check(
         claim = Certificate.from_json(certificate)
         examples = read_examples(data, label, positive, drop or [], model)
         fault = claim.fault(examples.X, examples.y)
+    tell("check", examples.notes)
     if fault is not None:
         click.echo(f"NOT VALID for {examples.name}: {fault}")
         return 1

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.options import Categorical, Data, Drop, Json, Label, Positive
 
 
@@ -32,6 +32,7 @@ def compare(
 
     with errors_reported("compare", data):
         examples = read_source(data, label, positive, mixed=True, drop=drop or [])
+        tell("compare", examples.notes)
         comparison = cross_validation.compare(
             examples.X,
             examples.y,

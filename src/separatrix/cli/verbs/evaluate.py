@@ -8,7 +8,7 @@ import json
 import click
 
 from separatrix.cli.errors import errors_reported
-from separatrix.cli.options import Data, Format, Header, Json, Label, ModelFile, OnError
+from separatrix.cli.options import Data, Format, Header, Json, Label, MissingLabel, ModelFile, OnError
 
 
 def evaluate(
@@ -18,6 +18,7 @@ def evaluate(
     form: Format = None,
     header: Header = None,
     on_error: OnError = "raise",
+    missing_label: MissingLabel = "skip",
     as_json: Json = False,
 ) -> int:
     """Print the figures."""
@@ -25,7 +26,8 @@ def evaluate(
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("evaluate", data):
-        evaluation = evaluate_rows(ModelRows(model, data, form, header, on_error, label, need_labels=True))
+        rows = ModelRows(model, data, form, header, on_error, label, need_labels=True, missing_label=missing_label)
+        evaluation = evaluate_rows(rows)
     if as_json:
         click.echo(json.dumps(evaluation, ensure_ascii=False))
     else:

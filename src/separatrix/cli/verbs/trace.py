@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported, one_of
+from separatrix.cli.errors import errors_reported, one_of, tell
 from separatrix.cli.options import Data, Drop, Label, Positive
 from separatrix.data.errors import DataError
 
@@ -51,6 +51,7 @@ def trace(
             examples = read_source(data, label, positive, drop=drop or [])
         except NotANumberError as error:
             raise DataError(f"{error}; leave the column out with --drop") from None
+        tell("trace", examples.notes)
         perceptron = LastLearner(
             order=order,
             tie=tie or examples.tie,

@@ -29,13 +29,17 @@ from separatrix.cli.options import (
     Header,
     Json,
     Label,
+    MissingLabel,
     OnError,
     Output,
     Quiet,
 )
 from separatrix.engine.rules import RULES, TIES, in_words
 
-NOT_STORED = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet", "engine", "mix")
+NOT_STORED = (
+    *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet", "engine", "mix"),
+    "missing_label",
+)
 """Options on which the model does not depend, or which the hash of the data stands for."""
 
 
@@ -104,6 +108,7 @@ class TrainOptions:
     form: Format = None
     header: Header = None
     on_error: OnError = "raise"
+    missing_label: MissingLabel = "skip"
     as_json: Json = False
     quiet: Quiet = False
 

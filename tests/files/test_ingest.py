@@ -1,0 +1,48 @@
+"""Reading a source into blocks: rows without a label, and which rows are held out."""
+
+import numpy as np
+import pytest
+
+from separatrix.data.errors import DataError
+from separatrix.data.reading import open_source
+from separatrix.features.table import TableFeaturizer
+from separatrix.files.blocks import held_out_rows
+from separatrix.files.ingest import read_blocks
+
+
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_rows_without_a_label_are_left_out_and_the_split_stays(tmp_path, batch_rows):
+    n = 200
+    labels = np.array(["ab"[i % 2] for i in range(n)], object)
+    labels[::9] = ""
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n" + "".join(f"{i / 8},{label}\n" for i, label in enumerate(labels)))
+    source = open_source(path, batch_rows=batch_rows)
+    gathered = read_blocks(source, TableFeaturizer(numbers="standard"), memory=1 << 24, fraction=0.3, seed=5)
+    out, missing = held_out_rows(0, n, 0.3, 5), labels == ""
+    assert gathered.unlabelled == missing.sum() == 23
+    assert gathered.notes == [f"left out 23 rows without a label, the first: {path}, line 2"]
+    assert gathered.blocks.n == (~out & ~missing).sum() and gathered.held_out.n == (out & ~missing).sum()
+    assert gathered.blocks.whole(gathered.classes)[1].tolist() == labels[~out & ~missing].tolist()
+    assert gathered.features.schema.n_rows == gathered.blocks.n  # the columns are learned from labelled rows alone
+
+
+def test_labels_missing_from_a_validation_file_and_from_numbers(tmp_path):
+    (tmp_path / "train.csv").write_text("x,y\n1,a\n2,b\n3,a\n")
+    (tmp_path / "valid.csv").write_text("x,y\n1,a\n2,\n3,NA\n")
+    sources = [open_source(tmp_path / name) for name in ("train.csv", "valid.csv")]
+    gathered = read_blocks(sources[0], TableFeaturizer(), memory=1 << 24, validation=sources[1])
+    assert (gathered.unlabelled, gathered.held_out.n) == (0, 1)
+    assert gathered.notes == [f"left out 2 rows without a label, the first: {tmp_path}/valid.csv, line 3"]
+    np.savez(tmp_path / "data.npz", X=np.eye(4), y=np.array([1.0, np.nan, 0.0, 1.0]))
+    gathered = read_blocks(open_source(tmp_path / "data.npz"), None, memory=1 << 24)
+    assert gathered.classes.tolist() == [0, 1] and gathered.unlabelled == 1 and gathered.blocks.n == 3
+
+
+def test_no_label_at_all_and_labels_that_must_be_there(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,y\n1,\n2,NA\n")
+    with pytest.raises(DataError, match="there is no row with a label to learn from; left out 2 rows"):
+        read_blocks(open_source(path), TableFeaturizer(), memory=1 << 24)
+    with pytest.raises(DataError, match="line 2: the label is missing"):
+        read_blocks(open_source(path), TableFeaturizer(), memory=1 << 24, missing_label="raise")
