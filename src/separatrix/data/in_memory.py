@@ -128,7 +128,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
         kept = unlabelled.kept(batch.table[source.label], batch.origin)
         if kept is not None:
             numbers = np.array([batch.origin.number(i) for i in np.flatnonzero(kept)], np.int64)
-            batch = TableBatch(batch.table.filter(number_array(kept)), Origin.of(batch.origin.file, numbers, batch.origin.unit))
+            batch = TableBatch(
+                batch.table.filter(number_array(kept)), Origin.of(batch.origin.file, numbers, batch.origin.unit)
+            )
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
         labels.append(numpy_array(batch.table[source.label]))
     y = np.concatenate(labels)

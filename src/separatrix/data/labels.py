@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.errors import DataError, Origin
+from separatrix.data.errors import DataError, Origin, counted
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
 CHOICES = ("skip", "raise")
@@ -35,7 +35,7 @@ class Unlabelled:
     def as_chosen(cls, missing_label: str) -> Unlabelled:
         """Return the counter for "skip", or the one that raises for "raise"."""
         if missing_label not in CHOICES:
-            raise DataError(f"missing_label is {missing_label!r}, not one of {', '.join(CHOICES)}")
+            raise DataError(f"missing_label is {missing_label!r}, not 'skip' or 'raise'")
         return cls(missing_label == "raise")
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
@@ -55,7 +55,7 @@ class Unlabelled:
         """What a person is told; nothing if every row has a label."""
         if not self.count:
             return ""
-        return f"left out {self.count:,} row{'s' * (self.count != 1)} without a label, the first: {self.first}"
+        return f"left out {counted(self.count, 'row')} without a label, the first: {self.first}"
 
 
 def without_label(labels: Any) -> NDArray[np.bool_] | None:
@@ -80,7 +80,9 @@ def without_label(labels: Any) -> NDArray[np.bool_] | None:
     from separatrix.data.arrow_arrays import numpy_array, text_array
 
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
-        distinct = labels.dictionary_encode() if isinstance(labels, pa.Array) else labels.combine_chunks().dictionary_encode()
+        distinct = (
+            labels.dictionary_encode() if isinstance(labels, pa.Array) else labels.combine_chunks().dictionary_encode()
+        )
         trimmed = pc.utf8_trim_whitespace(distinct.dictionary)
         nameless = pc.is_in(trimmed, value_set=text_array(NO_LABEL).cast(trimmed.type))
         if not labels.null_count and not pc.any(nameless).as_py():
