@@ -150,10 +150,18 @@ def test_every_old_file_is_asked_for():
 # Checkpoints.
 
 
-@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_an_old_checkpoint_of_several_blocks_is_refused_because_rows_are_mixed_now(tmp_path):
+    checkpoint = tmp_path / "run.ckpt"
+    shutil.copy(FILES / "checkpoints" / "blocks.ckpt", checkpoint)
+    with pytest.raises(AssertionError, match="an earlier version, which mixed the rows otherwise"):
+        runs.train(tmp_path, runs.write_blocks(tmp_path), "--checkpoint", checkpoint, *CHECKPOINTS["blocks"][0])
+    assert checkpoint.exists()
+
+
+@pytest.mark.parametrize("name", sorted(CHECKPOINTS.keys() - {"blocks"}))
 def test_an_old_checkpoint_is_gone_on_from_to_the_same_bytes(name, tmp_path):
     given, _ = CHECKPOINTS[name]
-    data = runs.write_blocks(tmp_path) if name.startswith("blocks") else FILES / "data" / "table.csv"
+    data = FILES / "data" / "table.csv"
     checkpoint = tmp_path / "run.ckpt"
     shutil.copy(FILES / "checkpoints" / f"{name}.ckpt", checkpoint)
     assert runs.file_digest(checkpoint) == EXPECTED["checkpoints"][name]["checkpoint"]

@@ -8,7 +8,14 @@ import pytest
 from compatibility import seeded_runs
 
 RECORDED = json.loads(Path(__file__).with_name("seeded_runs.json").read_text(encoding="utf-8"))
-CHANGED: dict[str, str] = {}
+_MIXED = "rows that do not fit in memory are mixed on their way to the disk"
+CHANGED: dict[str, str] = {
+    "train/blocks that spill/averaged/pa1/shuffle": _MIXED,
+    "train/blocks that spill/last/margin/random": _MIXED,
+    "train/resumed within a pass/averaged/pa1/shuffle": _MIXED,
+    "train/resumed within a pass/last/margin/random": _MIXED,
+    "train/resumed within a pass/early stopping": _MIXED,
+}
 """Runs whose meaning has changed on purpose since, each with the reason."""
 
 

@@ -20,8 +20,9 @@ X, Y = X[:600] / 16, Y[:600] % 3
 FORMS = {"dense": np.asarray, "csr": sp.csr_matrix}
 
 
-def blocks_of(X, y, memory=1 << 30, block_bytes=1 << 30, batch=37):
-    blocks = Blocks(memory, block_bytes=block_bytes)
+def blocks_of(X, y, block_bytes=1 << 30, batch=37, seed=None):
+    """Return the examples in blocks of so many bytes in a file, or in memory where they are fewer."""
+    blocks = Blocks(memory=1, block_bytes=block_bytes, seed=seed)
     for at in range(0, X.shape[0], batch):
         blocks.add(X[at : at + batch], y[at : at + batch])
     return blocks
@@ -41,11 +42,10 @@ def streamed(learner, X, y, held_out=None, **options):
 @pytest.mark.parametrize(
     ("order", "size"), [("shuffle", 1 << 30), ("permutation", 1 << 30), ("random", 1 << 30), ("cyclic", 40_000)]
 )
-@pytest.mark.parametrize("memory", [1 << 30, 60_000])
-def test_the_model_is_that_of_fit(form, rule, order, size, memory):
+def test_the_model_is_that_of_fit(form, rule, order, size):
     settings = {"rule": rule, "order": order, "max_iter": 3, "random_state": 5}
     here = form(X)
-    blocks = blocks_of(here, Y, memory, size)
+    blocks = blocks_of(here, Y, size)
     learner = AveragedPerceptron(**settings)
     resume(learner, blocks, None, begin(learner, blocks, blocks.settle(), None))
     expected = AveragedPerceptron(**settings).fit(here, Y)
@@ -53,27 +53,56 @@ def test_the_model_is_that_of_fit(form, rule, order, size, memory):
     assert learner.mistakes_per_pass_ == expected.mistakes_per_pass_ and learner.radius_ == expected.radius_
     assert learner.n_errors_ == expected.n_errors_ and learner.converged_ == expected.converged_
     assert learner.ledger_.verify(here, Y)
-    assert len(blocks) == (1 if size == 1 << 30 else len(blocks)) and (len(blocks) > 1) == (size != 1 << 30)
-    assert bool(blocks.spilled) == (memory < 1 << 30 and len(blocks) > 1)
+    assert (len(blocks) > 1) == (size < 1 << 30) == (blocks.spilled > 0)
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("order", ["shuffle", "permutation", "random"])
-def test_shuffled_blocks_visit_every_example_and_do_not_depend_on_the_memory(order):
+def test_sorted_examples_are_mixed_on_their_way_to_the_disk(form, order):
     settings = {"order": order, "max_iter": 4, "random_state": 1, "rule": "pa1"}
-    rich = streamed(AveragedPerceptron(**settings), X, Y, block_bytes=30_000)
-    poor = streamed(AveragedPerceptron(**settings), X, Y, memory=1, block_bytes=30_000)
-    assert np.array_equal(rich.coef_, poor.coef_)
-    assert rich.n_seen_ == 4 * len(Y) and rich.score(X, Y) > 0.9
+    by_class = np.argsort(Y, kind="stable")
+    here, labels = form(X[by_class]), Y[by_class]
+    mixed = streamed(AveragedPerceptron(**settings), here, labels, block_bytes=30_000, seed=1)
+    assert mixed.n_seen_ == 4 * len(Y) and mixed.score(X, Y) > 0.9
+    assert mixed.ledger_.verify(here, labels)  # examples keep the numbers that they came with
+    again = streamed(AveragedPerceptron(**settings), here, labels, block_bytes=30_000, seed=1)
+    assert np.array_equal(mixed.coef_, again.coef_)
 
 
-@given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5), cut=st.integers(1, 40), seed=st.integers(0, 5))
-def test_a_copy_of_the_state_goes_on_to_the_same_model(sizes, cut, seed):
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_every_mixed_block_is_a_sample_of_the_whole(form):
+    n = 4000
+    y = np.repeat([0, 1], n // 2)
+    here = form(np.column_stack([np.arange(n), y, np.ones(n)]).astype(float))
+    blocks = blocks_of(here, y, block_bytes=20_000, batch=100, seed=3)
+    assert blocks.settle().tolist() == [0, 1] and len(blocks) > 3 and blocks.in_runs()
+    seen = []
+    for k, problem in enumerate(blocks):
+        rows = problem.rows.source.toarray() if sp.issparse(problem.rows.source) else problem.rows.source
+        assert np.array_equal(rows[:, 0], blocks.numbers(k)) and np.array_equal(rows[:, 1], problem.codes)
+        assert 0.4 < problem.codes.mean() < 0.6
+        seen += rows[:, 0].tolist()
+    assert sorted(seen) == list(range(n))
+    chosen = np.array([3, 1000, 3999])
+    taken = blocks.take(chosen).source
+    assert np.array_equal(np.asarray(taken[:, [0]].todense() if sp.issparse(taken) else taken[:, [0]]).ravel(), chosen)
+    assert blocks.class_counts().tolist() == [n // 2, n // 2]
+
+
+@given(
+    sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5),
+    cut=st.integers(1, 40),
+    seed=st.integers(0, 5),
+    mixed=st.booleans(),
+)
+def test_a_copy_of_the_state_goes_on_to_the_same_model(sizes, cut, seed, mixed):
     settings = {"rule": "arow", "order": "shuffle", "max_iter": 5, "random_state": seed, "early_stopping": True}
     settings |= {"n_iter_no_change": 2}
 
     def run(stop_after):
         learner, caught = AveragedPerceptron(**settings), []
-        blocks, out = blocks_of(X[:300], Y[:300], block_bytes=20_000, batch=sizes[0]), blocks_of(X[300:], Y[300:])
+        blocks = blocks_of(X[:300], Y[:300], block_bytes=20_000, batch=sizes[0], seed=seed if mixed else None)
+        out = blocks_of(X[300:], Y[300:])
         out.settle(blocks.settle())
         state = begin(learner, blocks, blocks.labels.settled()[0], out)
 

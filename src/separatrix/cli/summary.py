@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import click
+import numpy as np
 
 from separatrix import __version__
 from separatrix.data.reading import Source
+from separatrix.engine.rows import Ints
 from separatrix.engine.rules import RULES
+from separatrix.files.blocks import Blocks
 from separatrix.files.ingest import TrainingBlocks
+from separatrix.files.out_of_core import right_by_class
 from separatrix.learners.linear_base import LinearLearner
+
+FEW_ROWS = 10
+"""A class of fewer rows may well be predicted nowhere."""
 
 
 def summarise(
@@ -58,7 +65,42 @@ def summarise(
     }
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
+    evaluated = blocks if held_out is None else held_out
+    right = _right_by_class(learner, evaluated)
+    if held_out is None:
+        summary["training_error"] = 1 - int(right.sum()) / blocks.n
+    summary["warnings"] = warnings_about(right, evaluated.class_counts(), gathered.classes.tolist(), learner)
+    if learner.order == "cyclic" and not learner.converged_ and blocks.in_runs():
+        summary["warnings"].append(
+            "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
+        )
     return summary
+
+
+def _right_by_class(learner: LinearLearner, blocks: Blocks) -> Ints:
+    """Return how many rows of each class the trained learner gets right."""
+    K = len(learner.classes_)
+    return right_by_class(blocks, K, lambda rows: learner.decide(learner.scores(rows), K))
+
+
+def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner) -> list[str]:
+    """Return what a user should know before trusting a model that gets so many rows of each class right.
+
+    `counts` are the rows of each class that the model was evaluated on.
+    """
+    warnings = []
+    n, largest = int(counts.sum()), int(np.argmax(counts))
+    if learner.class_weight is None and int(right.sum()) <= counts[largest] and len(classes) > 1 and n:
+        warnings.append(
+            f"the model is no better than always predicting {classes[largest]} (accuracy {right.sum() / n:.4f}, where "
+            f"{counts[largest] / n:.4f} of the rows have that label)"
+        )
+    missed = [k for k in np.flatnonzero((right == 0) & (counts >= FEW_ROWS)).tolist() if k != largest]
+    if missed:
+        named = ", ".join(f"{classes[k]} ({counts[k]:,} rows)" for k in missed[:3]) + (" …" if len(missed) > 3 else "")
+        advice = "" if learner.class_weight else "; --class-weight balanced gives rare classes more weight"
+        warnings.append(f"no row of {named} is predicted as such{advice}")
+    return warnings
 
 
 def learner_figures(learner: LinearLearner, n: int) -> dict[str, Any]:
@@ -121,9 +163,13 @@ def print_summary(summary: dict[str, Any]) -> None:
     if "progressive_error" in summary:
         error = f"{summary['progressive_error']:.4f}"
         click.echo(f"  progressive error {error} (first pass, each example before it was learned)")
+    if "training_error" in summary:
+        click.echo(f"  training error {summary['training_error']:.4f} (the same rows, after training)")
     if "held_out_accuracy" in summary:
         accuracy = click.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
         click.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")
+    for warning in summary.get("warnings", ()):
+        click.echo(f"  {click.style('warning', fg='yellow', bold=True)}: {warning}")
     if "model" in summary:
         click.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
     else:

@@ -88,6 +88,7 @@ class Training:
                 seed=options.seed,
                 validation=validation,
                 missing_label=options.missing_label,
+                mixed=options.order != "cyclic",
                 report=progress.rows_read,
             )
             try:
@@ -198,7 +199,12 @@ class Training:
         due = self._stop or time.monotonic() - self._last_saved >= options.checkpoint_every
         if options.checkpoint is None or not due:
             return
-        facts = {"checkpoint": state.facts(), "settings": options.settings(), "data": data_hash.value()}
+        facts = {
+            "checkpoint": state.facts(),
+            "settings": options.settings(),
+            "data": data_hash.value(),
+            "layout": gathered.blocks.layout(),
+        }
         learner.publish(state.run, state.facts()["per_pass"])
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
@@ -212,6 +218,11 @@ class Training:
             raise DataError(f"{path} is a model, not a checkpoint; name another file")
         if checkpoint.facts["settings"] != self.options.settings() or checkpoint.facts["data"] != data_hash.value():
             raise DataError(f"{path} belongs to other data or other settings; delete it, or name another file")
+        # The first checkpoints had no layout; of rows that were one block they can be resumed.
+        layout = checkpoint.facts.get("layout", "memory" if gathered.blocks.was_one_block() else "")
+        if layout != gathered.blocks.layout():
+            why = "another --memory" if layout else "an earlier version, which mixed the rows otherwise"
+            raise DataError(f"{path} was written with {why}; delete it, or name another file")
         learner.n_features_in_ = gathered.blocks.d
         self.saved = True
         return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)

@@ -10,6 +10,26 @@ from separatrix.engine.rows import Array
 Codes = NDArray[np.int32]
 
 _SAMPLE = 1000
+ENOUGH_CHANGES = 200
+"""Whether labels come in runs is told where a random order would have so many changes of the label at least."""
+
+
+def come_in_runs(counts: NDArray[np.int64], changes: int) -> bool:
+    """Tell whether equal labels follow each other far more often than in a random order.
+
+    Parameters
+    ----------
+    counts : how many examples each class has
+    changes : how many examples have another label than the one before
+
+    Examples
+    --------
+    >>> come_in_runs(np.array([500, 500]), 1), come_in_runs(np.array([500, 500]), 480)
+    (True, False)
+    """
+    n = int(counts.sum())
+    expected = n - float((counts.astype(np.float64) ** 2).sum()) / max(1, n)
+    return expected >= ENOUGH_CHANGES and changes < expected / 10
 
 
 def as_labels(y: Any) -> Array:

@@ -161,13 +161,17 @@ class Run:
             self.average_from_here()
         self.ledger.begin_pass()
 
-    def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0) -> int:
-        """Present blocks of visits, writing the ledger; return the number of mistakes. Row 0 is example `offset`."""
+    def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0, numbers: Ints | None = None) -> int:
+        """Present blocks of visits, writing the ledger; return the number of mistakes.
+
+        The ledger calls row i example `offset` + i, or numbers[i] where numbers are given.
+        """
         ledger = self.ledger
 
         def record(mistakes: Mistakes, copied: Ints | None) -> None:
             step, example, _, up, down, correction, score, shrink = mistakes
-            example = example + offset if copied is None else copied[example] + offset
+            row = example if copied is None else copied[example]
+            example = row + offset if numbers is None else numbers[row]
             ledger.append(step, example, up, down, correction, score, shrink)
 
         before = ledger.total

@@ -1,12 +1,13 @@
-"""Examples in blocks of bounded size: in memory as long as they fit, then in a temporary file.
+"""Examples in memory as long as they fit, then in blocks of bounded size in a temporary file.
 
-Training makes as many passes over them as it likes; the source is read once. A block is closed when 64 MB are full, whatever
-the memory (unless that is under 256 MB), so that the same data give the same model with much memory and with little.
+Training makes as many passes over them as it likes; the source is read once. What fits is one block, and training on it is
+`fit`. What does not is mixed on its way to the disk, so that each block is a sample of the whole.
 """
 
 from __future__ import annotations
 
-import tempfile
+import hashlib
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.engine.labels import check_kinds
+from separatrix.engine.labels import check_kinds, come_in_runs
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
+from separatrix.engine.rows import Array, Ints, Rows, frozen
+from separatrix.files.spill import Block, SpillFile, row_hashes
 
 BLOCK_BYTES = 1 << 26
+"""A block of a temporary file has about so many bytes, or fewer where the memory is small."""
 
 
 class LabelIndex:
@@ -78,132 +81,160 @@ class LabelIndex:
 class Blocks:
     """Rows and labels that are added in batches and read in blocks.
 
-    Up to `memory` bytes of them stay in memory; later blocks go to a temporary file in `folder`. The use is: `add` batches,
-    `settle` the classes, and then `read` blocks as often as needed.
+    Up to `memory` bytes of them are one block in memory: training on it is training on all rows at once. More than that go
+    to a temporary file in `folder`. With a `seed` each row goes to a random block of it, so that the blocks are samples of
+    the whole, however the rows were sorted; without one, the blocks follow the order of the rows.
+
+    The use is: `add` batches, `settle` the classes, and then `read` blocks as often as needed.
     """
 
-    def __init__(self, memory: int, folder: Path | None = None, block_bytes: int | None = None) -> None:
-        self.labels, self.memory, self.folder = LabelIndex(), memory, folder
+    def __init__(
+        self, memory: int, folder: Path | None = None, block_bytes: int | None = None, seed: int | None = None
+    ) -> None:
+        self.labels, self.memory, self.folder, self.seed = LabelIndex(), memory, folder, seed
         self.block_bytes = block_bytes or min(BLOCK_BYTES, max(1 << 20, memory // 4))
+        # Larger chunks make fewer pieces of a block.
+        self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 4)
         self.n = self.d = 0
         self.sizes: list[int] = []
-        self.spilled = 0
-        self._in_memory: list[tuple[Array, ...] | None] = []
-        self._in_file: list[list[tuple[int, str, int]]] = []
-        self._parts: list[tuple[Any, Ints]] = []
-        self._pending = 0
-        self._used = 0
-        self._file: Any = None
+        self._parts: deque[tuple[Any, Ints]] = deque()
+        self._pending = self._total = 0
+        self._changes, self._last_code = 0, -1
+        self._whole: Problem | None = None
+        self._spill: SpillFile | None = None
+        self._cache: dict[int, Block] = {}
         self._map: Ints | None = None
-        self._counts = np.zeros(0, np.int64)
+        self._counts, self._n_classes = np.zeros(0, np.int64), 0
+
+    @property
+    def spilled(self) -> int:
+        """How many bytes are in the temporary file."""
+        return 0 if self._spill is None else self._spill.bytes
 
     def add(self, X: Any, labels: Any) -> None:
         """Add rows, dense or CSR, with their labels."""
         X = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
         codes = self.labels.codes(labels)
+        if not len(codes):
+            return
         counts = np.bincount(codes, minlength=len(self.labels))
         counts[: len(self._counts)] += self._counts
         self._counts = counts
+        self._changes += int(np.count_nonzero(np.diff(codes, prepend=self._last_code)))
+        self._last_code = int(codes[-1])
         self._parts.append((X, codes))
         self.n += X.shape[0]
         self.d = max(self.d, X.shape[1])
-        self._pending += X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes
-        if self._pending >= self.block_bytes:
-            self._seal()
+        self._pending += _bytes(X)
+        self._total += _bytes(X)
+        if self._spill is None and self._total > max(self.memory, self.block_bytes):
+            self._spill_all()
+        elif self._spill is not None and self._pending >= self._chunk_bytes:
+            self._write_chunk(self._parts)
 
-    def _seal(self) -> None:
-        parts, self._parts, size = self._parts, [], self._pending
+    def _spill_all(self) -> None:
+        """Move the rows from memory to the temporary file, chunk by chunk; the last of them may be too few for a chunk."""
+        self._spill = SpillFile(self.folder, self.seed)
+        waiting, self._parts, self._pending = self._parts, deque(), 0
+        while waiting:
+            self._parts.append(waiting.popleft())
+            self._pending += _bytes(self._parts[-1][0])
+            if self._pending >= self._chunk_bytes:
+                self._write_chunk(self._parts)
+
+    def _write_chunk(self, parts: deque[tuple[Any, Ints]]) -> None:
+        assert self._spill is not None
+        X, codes = _joined(parts, self.d)
+        self._spill.write(X, codes.astype(np.int32))
         self._pending = 0
-        codes = np.concatenate([codes for _, codes in parts]).astype(np.int32)
-        arrays: tuple[Array, ...]
-        if sp.issparse(parts[0][0]):
-            starts = np.cumsum([0, *(X.nnz for X, _ in parts[:-1])])
-            indptr = [X.indptr[:-1].astype(np.int64) + start for (X, _), start in zip(parts, starts, strict=True)]
-            last = np.array([sum(X.nnz for X, _ in parts)])
-            arrays = (
-                np.concatenate([X.data for X, _ in parts]),
-                np.concatenate([X.indices for X, _ in parts]),
-                np.concatenate([*indptr, last]),
-                codes,
-            )
-        else:
-            arrays = (np.concatenate([X for X, _ in parts]), codes)
-        self.sizes.append(len(codes))
-        if self._used + size <= self.memory or not self._in_memory:
-            self._used += size
-            self._in_memory.append(arrays)
-            self._in_file.append([])
-        else:
-            self._in_memory.append(None)
-            self._in_file.append([self._write(array) for array in arrays])
-
-    def _write(self, array: Array) -> tuple[int, str, int]:
-        """Append an array to the temporary file; return its offset, type and size."""
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="separatrix-", dir=self.folder)
-        at, self.spilled = self.spilled, self.spilled + array.nbytes
-        array.reshape(-1).tofile(self._file)
-        return at, array.dtype.str, array.size
 
     def settle(self, classes: Array | None = None) -> Array:
         """Close the last block; return the classes, sorted. Nothing can be added any more.
 
         Where the classes are known, a label that is none of them gets the code −1.
         """
-        if self._parts:
-            self._seal()
         if classes is None:
             classes, self._map = self.labels.settled()
         else:
             self._map = self.labels.among(classes)
+        self._n_classes = len(classes)
+        if self._spill is not None:
+            if self._parts:
+                self._write_chunk(self._parts)
+            self.sizes = self._spill.divide(-(-self._total // self.block_bytes))
+        elif self._parts:
+            self.sizes = [self.n]
+            X, codes = _joined(self._parts, self.d)
+            self._whole = Problem(Rows(X), self._coded(codes))
         return classes
+
+    def _coded(self, codes: Array) -> Array:
+        assert self._map is not None, "settle first"
+        return frozen(self._map[codes].astype(np.int32))
+
+    def layout(self) -> str:
+        """Return how the rows lie in blocks, on which the order of a pass depends: a checkpoint stores it."""
+        if self._spill is None:
+            return "memory"
+        digest = hashlib.sha256(np.array(self.sizes, np.int64).tobytes()).hexdigest()[:16]
+        return f"{'in order' if self.seed is None else 'mixed'}, {len(self)} blocks, {digest}"
+
+    def was_one_block(self) -> bool:
+        """Tell whether earlier versions, which closed a block at `block_bytes` even in memory, had one block of these."""
+        return self._spill is None and self._total < self.block_bytes
+
+    def in_runs(self) -> bool:
+        """Tell whether equal labels follow each other far more often than in a random order."""
+        return come_in_runs(self._counts, self._changes - 1)
 
     def class_counts(self) -> Ints:
         """Return how many examples each class has."""
         assert self._map is not None, "settle first"
-        counts = np.zeros(len(self._map), np.int64)
-        counts[self._map[: len(self._counts)]] = self._counts
+        counts, places = np.zeros(self._n_classes, np.int64), self._map[: len(self._counts)]
+        counts[places[places >= 0]] = self._counts[places >= 0]
         return counts
 
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def starts(self) -> Ints:
-        """Return the number of the first example of each block."""
-        return np.cumsum([0, *self.sizes[:-1]])
-
     def read(self, k: int) -> Problem:
         """Return block k with the codes of its labels among the classes."""
-        assert self._map is not None, "settle first"
-        arrays = self._in_memory[k] or tuple(self._load(place) for place in self._in_file[k])
-        n, X = self.sizes[k], None
-        if len(arrays) == 4:
-            data, indices, indptr, codes = arrays
-            if self.d < 1 << 31 and len(data) < 1 << 31:
-                indices, indptr = indices.astype(np.int32, copy=False), indptr.astype(np.int32, copy=False)
-            X = sp.csr_matrix((data, indices.astype(indptr.dtype, copy=False), indptr), shape=(n, self.d))
-        else:
-            X, codes = arrays[0].reshape(n, self.d), arrays[1]
-        return Problem(Rows(X), frozen(self._map[codes].astype(np.int32)))
+        if self._spill is None:
+            assert self._whole is not None, "settle first"
+            if self._whole.rows.d < self.d:  # the held-out rows have features that these do not
+                X = self._whole.rows.source
+                wider = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], self.d))
+                self._whole = self._whole._replace(rows=Rows(wider))
+            return self._whole
+        block = self._block(k)
+        return Problem(Rows(block.X), self._coded(block.codes))
 
-    def _load(self, place: tuple[int, str, int]) -> Array:
-        at, dtype, size = place
-        self._file.seek(at)
-        array = np.fromfile(self._file, np.dtype(dtype), size)
-        if array.size != size:
-            raise OSError("the temporary file with the examples was cut short")
-        return array
+    def numbers(self, k: int) -> Ints | None:
+        """Return the number of each row of block k, counted in the order in which rows were added; None: 0, 1, 2 …"""
+        return None if self._spill is None else self._block(k).numbers
+
+    def _block(self, k: int) -> Block:
+        """Return a block of the temporary file; as many as half of the memory holds, and the last one read, stay there."""
+        assert self._spill is not None
+        if k not in self._cache:
+            kept = int(self.memory // 2 / max(1, self._total) * len(self))  # blocks 0 … kept − 1 stay
+            for other in [other for other in self._cache if other >= kept]:
+                del self._cache[other]
+            self._cache[k] = self._spill.read(k, self.d)
+        return self._cache[k]
 
     def take(self, numbers: Ints) -> Rows:
         """Return the rows of some examples, whose numbers are sorted."""
-        sources = []
-        for k, first in enumerate(self.starts().tolist()):
-            here = numbers[(numbers >= first) & (numbers < first + self.sizes[k])] - first
-            if here.size:
-                sources.append(self.read(k).rows.take(here).source)
-        if not sources:
-            return Rows(np.empty((0, self.d)))
-        return Rows(sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources))
+        if self._spill is None:
+            return self.read(0).rows.take(numbers)
+        sources, places = [], []
+        for k in range(len(self)):
+            block = self._block(k)
+            at = np.flatnonzero(np.isin(block.numbers, numbers))
+            sources.append(block.X[at])
+            places.append(block.numbers[at])
+        order = np.argsort(np.concatenate(places))
+        return Rows((sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources))[order])
 
     def together(self) -> Any:
         """Return all rows at once."""
@@ -230,23 +261,54 @@ class Blocks:
 
     def close(self) -> None:
         """Release the memory and the temporary file."""
-        self._in_memory.clear()
-        if self._file is not None:
-            self._file.close()
+        self._whole = None
+        self._cache.clear()
+        if self._spill is not None:
+            self._spill.close()
 
     def __del__(self) -> None:
         self.close()
 
 
+def _bytes(X: Any) -> int:
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
+
+
+def _joined(parts: deque[tuple[Any, Ints]], d: int) -> tuple[Any, Ints]:
+    """Return rows and label numbers of all parts, and empty the deque: each part is released once it is copied."""
+    if len(parts) == 1:
+        X, codes = parts.popleft()
+        if sp.issparse(X) and X.shape[1] < d:
+            X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
+        return X, codes
+    n = sum(len(codes) for _, codes in parts)
+    first, all_codes = parts[0][0], np.empty(n, np.int64)
+    sparse, begin, entry = sp.issparse(first), 0, 0
+    values_type = np.result_type(*{X.dtype for X, _ in parts})
+    if sparse:
+        nnz = sum(X.nnz for X, _ in parts)
+        index = np.int32 if d < 1 << 31 and nnz < 1 << 31 else np.int64
+        values, indices, indptr = np.empty(nnz, values_type), np.empty(nnz, index), np.zeros(n + 1, index)
+    else:
+        dense = np.empty((n, d), values_type)
+    while parts:
+        X, codes = parts.popleft()
+        end = begin + len(codes)
+        all_codes[begin:end] = codes
+        if sparse:
+            values[entry : entry + X.nnz], indices[entry : entry + X.nnz] = X.data, X.indices
+            indptr[begin + 1 : end + 1] = X.indptr[1:].astype(index) + index(entry)
+            entry += X.nnz
+        else:
+            dense[begin:end] = X
+        begin = end
+    return (sp.csr_matrix((values, indices, indptr), shape=(n, d)) if sparse else dense), all_codes
+
+
 def held_out_rows(first: int, n: int, fraction: float, seed: int) -> Array:
     """Return which of the examples first … first + n − 1 are held out; it depends on their numbers and the seed only.
 
-    The number of an example is hashed (SplitMix64) and held out if the hash is below the fraction. So it does not matter in
-    which batches the examples come, and no list of them is needed.
+    An example is held out if the hash of its number is below the fraction. So it does not matter in which batches the
+    examples come, and no list of them is needed.
     """
-    with np.errstate(over="ignore"):
-        x = np.arange(first, first + n, dtype=np.uint64) + np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    uniform: Floats = (x ^ (x >> np.uint64(31))).astype(np.float64) / 2.0**64
-    return uniform < fraction
+    return row_hashes(first, n, seed).astype(np.float64) / 2.0**64 < fraction

@@ -66,15 +66,19 @@ def read_blocks(
     folder: Path | None = None,
     learned: bool = False,
     missing_label: str = "skip",
+    mixed: bool = True,
     report: Report = lambda doing, rows: None,
 ) -> TrainingBlocks:
     """Read `source` into blocks; hold out a fraction of its rows, or those of `validation`.
 
     `learned` features are not learned again. Rows without a label are left out, or an error where `missing_label` is
-    "raise". `report` is called after each batch.
+    "raise". What does not fit in memory is `mixed` on its way to the disk, or keeps its order. `report` is called after each
+    batch.
     """
-    blocks = Blocks(memory, folder)
-    held_out = Blocks(memory // HELD_OUT_MEMORY, folder) if fraction or validation is not None else None
+    mixing_seed = seed if mixed else None
+    blocks, held_out = Blocks(memory, folder, seed=mixing_seed), None
+    if fraction or validation is not None:
+        held_out = Blocks(memory // HELD_OUT_MEMORY, folder, seed=mixing_seed)
     split = _Split(blocks, held_out if validation is None else None, fraction, seed, Unlabelled.as_chosen(missing_label))
     if source.kind == "rows":
         features = None

@@ -1,8 +1,9 @@
 """Training on blocks that need not fit in memory: passes, held-out examples, early stopping, and resuming after an end.
 
-With one block, and in cyclic order with any number of them, the model is bit for bit that of `fit` on all examples at
-once; other orders shuffle the blocks, and the examples within each. The state of training at the end of a block is all that
-is needed to resume from there, to the same model, bit for bit.
+With one block, which is all that fits in memory, and in cyclic order with any number of them, the model is bit for bit that
+of `fit` on all examples at once; other orders shuffle the blocks, which are random samples of all examples, and the examples
+within each. The state of training at the end of a block is all that is needed to resume from there, to the same model, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -166,7 +167,6 @@ class BlockPasses:
     ) -> None:
         self.learner, self.blocks, self.held_out, self.state_ = learner, blocks, held_out, state
         self.run, self._after_block = state.run, after_block
-        self._starts = blocks.starts()
         self._last_rows = 0
 
     def make_pass(self, number: int) -> tuple[int, float]:
@@ -183,7 +183,7 @@ class BlockPasses:
             if number == 0:
                 run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
             visited = visits(learner.order, problem.rows, run.seed, number * len(self.blocks) + k)
-            state.partial += run.present(problem, visited, int(self._starts[k]))
+            state.partial += run.present(problem, visited, numbers=self.blocks.numbers(k))
             state.block += 1
             if state.block < len(self.blocks):
                 self._after_block(state, problem.rows.n)
@@ -289,8 +289,15 @@ def scores_of(run: Run, blocks: Blocks) -> tuple[Floats, Codes]:
 
 def accuracy(learner: OnlineLearner, run: Run, blocks: Blocks) -> float:
     """Return the share of examples that the weights used now get right."""
-    right = 0
+    K = len(run.classes)
+    right = right_by_class(blocks, K, lambda rows: learner.decide(rows.scores(*run.weights()), K))
+    return int(right.sum()) / max(1, blocks.n)
+
+
+def right_by_class(blocks: Blocks, n_classes: int, decide: Callable[[Rows], Ints]) -> Ints:
+    """Return how many examples of each class are decided rightly."""
+    right = np.zeros(n_classes, np.int64)
     for problem in blocks:
-        scores = problem.rows.scores(*run.weights())
-        right += int(np.count_nonzero(learner.decide(scores, len(run.classes)) == problem.codes))
-    return right / max(1, blocks.n)
+        is_right = decide(problem.rows) == problem.codes
+        right += np.bincount(problem.codes[is_right], minlength=n_classes)
+    return right

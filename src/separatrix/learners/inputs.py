@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.engine.labels import Codes, as_labels, encode, with_newcomer
+from separatrix.engine.labels import Codes, as_labels, come_in_runs, encode, with_newcomer
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
@@ -24,6 +26,38 @@ class HeldOut(NamedTuple):
     def examples(self) -> Rows:
         """Return the rows themselves."""
         return self.rows.take(self.which) if self.which.size else self.rows
+
+
+class LabelRuns:
+    """Watches the labels of a stream: do equal ones follow each other, as in rows sorted by label?"""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Any] = Counter()
+        self.changes = 0
+        self.last: Any = None
+        self.warned = False
+
+    @staticmethod
+    def are_in(codes: Codes) -> bool:
+        """Tell whether labels, given as places among the classes, come in runs."""
+        return come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes))))
+
+    def watch(self, y: Array) -> None:
+        """Count the next labels; warn once, as soon as they come in runs."""
+        if self.warned or not len(y):
+            return
+        labels, counts = np.unique(y, return_counts=True)
+        self.counts.update(dict(zip(labels.tolist(), counts.tolist(), strict=True)))
+        ends = y[[0, -1]].tolist()
+        self.changes += int(np.count_nonzero(y[1:] != y[:-1])) + (ends[0] != self.last)
+        self.last = ends[1]
+        if come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
+            self.warned = True
+            warnings.warn(
+                "labels come in runs, as in rows sorted by label: what is learned last overrides what came before; "
+                "shuffle the rows, or use fit, which shuffles them",
+                stacklevel=4,
+            )
 
 
 class NoneHeldOutError(ValueError):

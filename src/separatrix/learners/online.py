@@ -13,12 +13,14 @@ from separatrix.engine.rows import NO_ORDER, Array, Floats, Rows, feature_names_
 from separatrix.engine.run import Run
 from separatrix.learners.auto_c import grid_for
 from separatrix.learners.calibration import takes_streams
-from separatrix.learners.inputs import check_newcomers, declared_classes
+from separatrix.learners.inputs import LabelRuns, check_newcomers, declared_classes
 from separatrix.learners.linear_base import LinearLearner
 
 
 class OnlineLearner(LinearLearner):
     """A linear learner that can continue to learn from a stream."""
+
+    _label_runs: LabelRuns | None = None
 
     @takes_streams
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -53,6 +55,9 @@ class OnlineLearner(LinearLearner):
                 self._present(run, rows, y, weight, strangers)
         finally:
             self.publish_best(runs)
+        if first or self._label_runs is None:
+            self._label_runs = LabelRuns()
+        self._label_runs.watch(y)
         return self
 
     def publish_best(self, runs: list[Run]) -> None:

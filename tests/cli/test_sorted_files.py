@@ -1,0 +1,146 @@
+"""Files sorted by label are trained as `fit` does, mixed on their way to the disk, or warned about."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from separatrix import AveragedPerceptron, Perceptron, TableFeatures, load
+from separatrix.cli import app
+from separatrix.data.reading import open_source
+
+RNG = np.random.default_rng(8)
+N = 4000
+POINTS = RNG.normal(size=(2 * N, 6)).round(3)
+LABELS = np.where(POINTS[:, 0] + POINTS[:, 1] * POINTS[:, 0] / 2 + 0.5 * RNG.normal(size=2 * N) > 1.0, "yes", "no")
+ORDERS = {
+    "sorted": np.argsort(LABELS[:N], kind="stable"),
+    "reversed": np.argsort(LABELS[:N], kind="stable")[::-1],
+    "shuffled": np.arange(N),
+}
+
+
+def call(*arguments, status=0):
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert done.exit_code == status, done.output
+    return done.stdout if status == 0 else done.stderr
+
+
+def written(path, rows):
+    lines = [",".join([*map(str, POINTS[i]), LABELS[i]]) for i in rows]
+    path.write_text("\n".join(["a,b,c,d,e,f,kind", *lines]) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sorted")
+    written(folder / "test.csv", range(N, 2 * N))
+    for name, order in ORDERS.items():
+        written(folder / f"{name}.csv", order)
+    return folder
+
+
+@pytest.mark.parametrize("memory", ["2G", "1k"])
+def test_the_order_of_a_file_hardly_matters(files, tmp_path, memory):
+    accuracies = {}
+    for name in ORDERS:
+        model = tmp_path / f"{name}.sepx"
+        summary = json.loads(call("train", files / f"{name}.csv", "--memory", memory, "-o", model, "--json"))
+        assert (summary["spilled_bytes"] > 0) == (memory == "1k") and summary["warnings"] == []
+        accuracies[name] = json.loads(call("evaluate", model, files / "test.csv", "--json"))["accuracy"]
+    assert min(accuracies.values()) > 0.85
+    assert max(accuracies.values()) - min(accuracies.values()) < 0.015, accuracies
+
+
+def test_what_fits_in_memory_is_trained_as_fit_does(files, tmp_path):
+    call("train", files / "sorted.csv", "-o", tmp_path / "m.sepx", "--passes", 3, "--seed", 4)
+    table = next(iter(open_source(files / "sorted.csv", batch_bytes=1 << 24))).table
+    features = TableFeatures().fit(table.drop_columns(["kind"]))
+    X, y = features.transform(table.drop_columns(["kind"])), np.array(table["kind"].to_pylist())
+    expected = AveragedPerceptron(rule="pa1", max_iter=3, random_state=4).fit(X, y)
+    learner = load(tmp_path / "m.sepx").estimator
+    assert np.array_equal(learner.coef_, expected.coef_) and np.array_equal(learner.intercept_, expected.intercept_)
+
+
+def test_a_checkpoint_belongs_to_one_memory(files, tmp_path):
+    checkpoint = tmp_path / "run.ckpt"
+    arguments = ("train", files / "sorted.csv", "--checkpoint", checkpoint, "--checkpoint-every", 0, "--passes", 2)
+
+    class StoppedError(Exception):
+        pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("separatrix.cli.training.Training._request_stop", lambda *_: None)
+        patch.setattr("separatrix.cli.progress_bars.TrainingProgress.rows_trained", _stop_at_third_block(StoppedError))
+        assert isinstance(CliRunner().invoke(app, [str(a) for a in (*arguments, "--memory", "1k")]).exception, StoppedError)
+    assert checkpoint.exists()
+    assert "another --memory" in call(*arguments, "--memory", "2G", status=2)
+    call(*arguments, "--memory", "1k", "-o", tmp_path / "resumed.sepx")
+    call("train", files / "sorted.csv", "--passes", 2, "--memory", "1k", "-o", tmp_path / "whole.sepx")
+    assert (tmp_path / "resumed.sepx").read_bytes() == (tmp_path / "whole.sepx").read_bytes()
+
+
+def _stop_at_third_block(error):
+    blocks = []
+
+    def rows_trained(self, state, rows, n):
+        blocks.append(rows)
+        if len(blocks) == 3:
+            raise error
+
+    return rows_trained
+
+
+def test_cyclic_order_on_a_sorted_file_is_warned_about(files):
+    assert "the rows are sorted by label" in call("train", files / "sorted.csv", "--order", "cyclic")
+    assert "warning" not in call("train", files / "shuffled.csv", "--order", "cyclic")
+    assert "warning" not in call("train", files / "sorted.csv")
+
+
+def test_the_progressive_error_does_not_stand_alone(files, tmp_path):
+    model = tmp_path / "m.sepx"
+    summary = json.loads(call("train", files / "sorted.csv", "-o", model, "--json"))
+    judged = json.loads(call("evaluate", model, files / "sorted.csv", "--json"))
+    assert summary["training_error"] == pytest.approx(1 - judged["accuracy"])
+    assert f"training error {summary['training_error']:.4f}" in call("train", files / "sorted.csv")
+    held_out = json.loads(call("train", files / "sorted.csv", "--holdout", 0.2, "--json"))
+    assert "training_error" not in held_out and held_out["held_out_accuracy"] > 0.85
+
+
+@pytest.mark.parametrize("holdout", [(), ("--holdout", 0.25)])
+def test_a_model_no_better_than_the_majority_class_is_warned_about(tmp_path, holdout):
+    rng = np.random.default_rng(0)
+    rare = rng.random(1500) < 0.04
+    lines = [f"{x:.3f},{'fraud' if y else 'fine'}" for x, y in zip(rng.normal(size=1500), rare, strict=True)]
+    (tmp_path / "noise.csv").write_text("\n".join(["x,kind", *lines]) + "\n")
+    printed = call("train", tmp_path / "noise.csv", "--passes", 3, *holdout)
+    assert "no better than always predicting fine" in printed
+    assert "no row of fraud" in printed and "--class-weight balanced" in printed
+
+
+def test_a_stream_sorted_by_label_is_warned_about_once():
+    X, y = POINTS[:N][ORDERS["sorted"]], LABELS[:N][ORDERS["sorted"]]
+    learner = AveragedPerceptron(random_state=0)
+    with pytest.warns(UserWarning, match="labels come in runs") as caught:
+        for at in range(0, N, 100):
+            learner.partial_fit(X[at : at + 100], y[at : at + 100], classes=["no", "yes"])
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stream = Perceptron()
+        for i in range(600):
+            stream.partial_fit(POINTS[i : i + 1], LABELS[i : i + 1])
+
+
+def test_fit_in_cyclic_order_on_sorted_rows_warns_unless_it_converges():
+    X, y = POINTS[:N][ORDERS["sorted"]], LABELS[:N][ORDERS["sorted"]]
+    with pytest.warns(UserWarning, match="sorted by label"):
+        Perceptron(order="cyclic", max_iter=3).fit(X, y)
+    separable = np.where(X[:, 0] > 0, 1, -1)
+    by_class = np.argsort(separable, kind="stable")
+    far = np.abs(X[by_class, 0]) > 0.5
+    model = Perceptron(order="cyclic", max_iter=1000).fit(X[by_class][far], separable[by_class][far])
+    assert model.converged_
