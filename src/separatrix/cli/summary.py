@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -9,13 +10,15 @@ import numpy as np
 
 from separatrix import __version__
 from separatrix.data.reading import Source
+from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Ints
 from separatrix.engine.rules import RULES
-from separatrix.files.blocks import Blocks
 from separatrix.files.ingest import TrainingBlocks
-from separatrix.files.out_of_core import right_by_class
+from separatrix.files.out_of_core import counts_by_class
 from separatrix.learners.linear_base import LinearLearner
 
+ENOUGH_ROWS = 100_000
+"""The training error is counted on so many rows at most."""
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 
@@ -32,13 +35,13 @@ def summarise(
 ) -> dict[str, Any]:
     """Return the figures of a training; the model file stores those below "facts"."""
     blocks, held_out = gathered.blocks, gathered.held_out
-    counts = dict(zip(map(str, gathered.classes.tolist()), blocks.class_counts().tolist(), strict=True))
+    class_counts = dict(zip(map(str, gathered.classes.tolist()), blocks.class_counts().tolist(), strict=True))
     facts = {
         "data": data_hash,
         "format": source.format,
         "rows": blocks.n,
         "features": blocks.d,
-        "classes": counts,
+        "classes": class_counts,
         "skipped": source.skipped,
         "settings": settings,
         "label": source.label,
@@ -52,7 +55,7 @@ def summarise(
         "rows": blocks.n,
         "held_out": 0 if held_out is None else held_out.n,
         "features": blocks.d,
-        "classes": counts,
+        "classes": class_counts,
         "skipped": source.skipped,
         "unlabelled": gathered.unlabelled,
         "notes": gathered.notes,
@@ -65,22 +68,17 @@ def summarise(
     }
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
-    evaluated = blocks if held_out is None else held_out
-    right = _right_by_class(learner, evaluated)
+    evaluated: Iterable[Problem] = blocks.sample(ENOUGH_ROWS) if held_out is None else held_out
+    K = len(gathered.classes)
+    counts, right = counts_by_class(evaluated, K, lambda rows: learner.decide(learner.scores(rows), K))
     if held_out is None:
-        summary["training_error"] = 1 - int(right.sum()) / blocks.n
-    summary["warnings"] = warnings_about(right, evaluated.class_counts(), gathered.classes.tolist(), learner)
+        summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
+    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner)
     if learner.order == "cyclic" and not learner.converged_ and blocks.in_runs():
         summary["warnings"].append(
             "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
         )
     return summary
-
-
-def _right_by_class(learner: LinearLearner, blocks: Blocks) -> Ints:
-    """Return how many rows of each class the trained learner gets right."""
-    K = len(learner.classes_)
-    return right_by_class(blocks, K, lambda rows: learner.decide(learner.scores(rows), K))
 
 
 def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner) -> list[str]:
@@ -164,7 +162,9 @@ def print_summary(summary: dict[str, Any]) -> None:
         error = f"{summary['progressive_error']:.4f}"
         click.echo(f"  progressive error {error} (first pass, each example before it was learned)")
     if "training_error" in summary:
-        click.echo(f"  training error {summary['training_error']:.4f} (the same rows, after training)")
+        some = summary.get("training_error_rows", summary["rows"])
+        which = "the same rows" if some == summary["rows"] else f"{some:,} of the rows"
+        click.echo(f"  training error {summary['training_error']:.4f} ({which}, after training)")
     if "held_out_accuracy" in summary:
         accuracy = click.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
         click.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")

@@ -7,7 +7,6 @@ Training makes as many passes over them as it likes; the source is read once. Wh
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import scipy.sparse as sp
 from separatrix.engine.labels import check_kinds, come_in_runs
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Ints, Rows, frozen
+from separatrix.files.row_buffer import RowBuffer
 from separatrix.files.spill import Block, SpillFile, row_hashes
 
 BLOCK_BYTES = 1 << 26
@@ -97,8 +97,7 @@ class Blocks:
         self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 4)
         self.n = self.d = 0
         self.sizes: list[int] = []
-        self._parts: deque[tuple[Any, Ints]] = deque()
-        self._pending = self._total = 0
+        self._buffer, self._total = RowBuffer(), 0
         self._changes, self._last_code = 0, -1
         self._whole: Problem | None = None
         self._spill: SpillFile | None = None
@@ -122,31 +121,23 @@ class Blocks:
         self._counts = counts
         self._changes += int(np.count_nonzero(np.diff(codes, prepend=self._last_code)))
         self._last_code = int(codes[-1])
-        self._parts.append((X, codes))
+        before = self._buffer.bytes
+        self._buffer.add(X, codes)
+        self._total += self._buffer.bytes - before
         self.n += X.shape[0]
         self.d = max(self.d, X.shape[1])
-        self._pending += _bytes(X)
-        self._total += _bytes(X)
         if self._spill is None and self._total > max(self.memory, self.block_bytes):
-            self._spill_all()
-        elif self._spill is not None and self._pending >= self._chunk_bytes:
-            self._write_chunk(self._parts)
+            self._spill = SpillFile(self.folder, self.seed)
+        if self._spill is not None and self._buffer.bytes >= self._chunk_bytes:
+            self._write_chunks()
 
-    def _spill_all(self) -> None:
-        """Move the rows from memory to the temporary file, chunk by chunk; the last of them may be too few for a chunk."""
-        self._spill = SpillFile(self.folder, self.seed)
-        waiting, self._parts, self._pending = self._parts, deque(), 0
-        while waiting:
-            self._parts.append(waiting.popleft())
-            self._pending += _bytes(self._parts[-1][0])
-            if self._pending >= self._chunk_bytes:
-                self._write_chunk(self._parts)
-
-    def _write_chunk(self, parts: deque[tuple[Any, Ints]]) -> None:
+    def _write_chunks(self) -> None:
+        """Move the rows of the buffer to the temporary file, in chunks."""
         assert self._spill is not None
-        X, codes = _joined(parts, self.d)
-        self._spill.write(X, codes.astype(np.int32))
-        self._pending = 0
+        rows = max(1, self._buffer.n * self._chunk_bytes // max(1, self._buffer.bytes))
+        for begin in range(0, self._buffer.n, rows):
+            self._spill.write(*self._buffer.rows(begin, min(begin + rows, self._buffer.n), self.d))
+        self._buffer = RowBuffer()
 
     def settle(self, classes: Array | None = None) -> Array:
         """Close the last block; return the classes, sorted. Nothing can be added any more.
@@ -159,12 +150,12 @@ class Blocks:
             self._map = self.labels.among(classes)
         self._n_classes = len(classes)
         if self._spill is not None:
-            if self._parts:
-                self._write_chunk(self._parts)
+            if self._buffer.n:
+                self._write_chunks()
             self.sizes = self._spill.divide(-(-self._total // self.block_bytes))
-        elif self._parts:
+        elif self.n:
             self.sizes = [self.n]
-            X, codes = _joined(self._parts, self.d)
+            X, codes = self._buffer.rows(0, self.n, self.d)
             self._whole = Problem(Rows(X), self._coded(codes))
         return classes
 
@@ -223,6 +214,16 @@ class Blocks:
             self._cache[k] = self._spill.read(k, self.d)
         return self._cache[k]
 
+    def sample(self, most: int) -> Iterator[Problem]:
+        """Yield about `most` random examples, or all where there are fewer."""
+        if self.n <= most:
+            yield from self
+        elif self._spill is not None and self.seed is not None:  # each block is a sample
+            yield from (self.read(k) for k in range(-(-most * len(self) // self.n)))
+        else:
+            for problem in self:
+                yield problem.taken(np.flatnonzero(held_out_rows(0, problem.rows.n, most / self.n, 0)))
+
     def take(self, numbers: Ints) -> Rows:
         """Return the rows of some examples, whose numbers are sorted."""
         if self._spill is None:
@@ -261,48 +262,13 @@ class Blocks:
 
     def close(self) -> None:
         """Release the memory and the temporary file."""
-        self._whole = None
+        self._whole, self._buffer = None, RowBuffer()
         self._cache.clear()
         if self._spill is not None:
             self._spill.close()
 
     def __del__(self) -> None:
         self.close()
-
-
-def _bytes(X: Any) -> int:
-    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sp.issparse(X) else X.nbytes)
-
-
-def _joined(parts: deque[tuple[Any, Ints]], d: int) -> tuple[Any, Ints]:
-    """Return rows and label numbers of all parts, and empty the deque: each part is released once it is copied."""
-    if len(parts) == 1:
-        X, codes = parts.popleft()
-        if sp.issparse(X) and X.shape[1] < d:
-            X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d))
-        return X, codes
-    n = sum(len(codes) for _, codes in parts)
-    first, all_codes = parts[0][0], np.empty(n, np.int64)
-    sparse, begin, entry = sp.issparse(first), 0, 0
-    values_type = np.result_type(*{X.dtype for X, _ in parts})
-    if sparse:
-        nnz = sum(X.nnz for X, _ in parts)
-        index = np.int32 if d < 1 << 31 and nnz < 1 << 31 else np.int64
-        values, indices, indptr = np.empty(nnz, values_type), np.empty(nnz, index), np.zeros(n + 1, index)
-    else:
-        dense = np.empty((n, d), values_type)
-    while parts:
-        X, codes = parts.popleft()
-        end = begin + len(codes)
-        all_codes[begin:end] = codes
-        if sparse:
-            values[entry : entry + X.nnz], indices[entry : entry + X.nnz] = X.data, X.indices
-            indptr[begin + 1 : end + 1] = X.indptr[1:].astype(index) + index(entry)
-            entry += X.nnz
-        else:
-            dense[begin:end] = X
-        begin = end
-    return (sp.csr_matrix((values, indices, indptr), shape=(n, d)) if sparse else dense), all_codes
 
 
 def held_out_rows(first: int, n: int, fraction: float, seed: int) -> Array:

@@ -290,14 +290,15 @@ def scores_of(run: Run, blocks: Blocks) -> tuple[Floats, Codes]:
 def accuracy(learner: OnlineLearner, run: Run, blocks: Blocks) -> float:
     """Return the share of examples that the weights used now get right."""
     K = len(run.classes)
-    right = right_by_class(blocks, K, lambda rows: learner.decide(rows.scores(*run.weights()), K))
+    _, right = counts_by_class(blocks, K, lambda rows: learner.decide(rows.scores(*run.weights()), K))
     return int(right.sum()) / max(1, blocks.n)
 
 
-def right_by_class(blocks: Blocks, n_classes: int, decide: Callable[[Rows], Ints]) -> Ints:
-    """Return how many examples of each class are decided rightly."""
-    right = np.zeros(n_classes, np.int64)
-    for problem in blocks:
+def counts_by_class(problems: Iterable[Problem], n_classes: int, decide: Callable[[Rows], Ints]) -> tuple[Ints, Ints]:
+    """Return how many examples each class has, and how many of them are decided rightly."""
+    counts, right = np.zeros((2, n_classes), np.int64)
+    for problem in problems:
         is_right = decide(problem.rows) == problem.codes
+        counts += np.bincount(problem.codes[problem.codes >= 0], minlength=n_classes)
         right += np.bincount(problem.codes[is_right], minlength=n_classes)
-    return right
+    return counts, right

@@ -1,0 +1,63 @@
+"""Rows that arrive in batches, end to end in arrays that grow: one matrix, without a second copy of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.engine.rows import Array
+
+
+class RowBuffer:
+    """Rows, dense or CSR, with the number of each label."""
+
+    def __init__(self) -> None:
+        self.n = self.d = self.entries = 0
+        self.sparse = False
+        self._arrays: dict[str, Array] = {}
+
+    @property
+    def bytes(self) -> int:
+        """How much memory the rows take, their labels apart."""
+        used = {"values": self.entries, "indices": self.entries, "ends": self.n}
+        return sum(n * self._arrays[name].itemsize for name, n in used.items() if name in self._arrays)
+
+    def add(self, X: Any, codes: Array) -> None:
+        """Append rows with the numbers of their labels."""
+        n, self.sparse = X.shape[0], sp.issparse(X)
+        self._append("codes", codes.astype(np.int32), self.n)
+        if self.sparse:
+            self._append("values", X.data, self.entries)
+            self._append("indices", X.indices, self.entries)
+            self._append("ends", X.indptr[1:].astype(np.int64) + self.entries, self.n)
+            self.entries += X.nnz
+        else:
+            self._append("values", X.reshape(-1), self.entries)
+            self.entries += X.size
+        self.n += n
+        self.d = max(self.d, X.shape[1])
+
+    def _append(self, name: str, array: Array, at: int) -> None:
+        """Write an array into the named one from `at` on, which grows by doubling; memory is used up to what is written."""
+        whole = self._arrays.setdefault(name, np.empty(max(len(array), 1024), array.dtype))
+        if whole.dtype != array.dtype and (wider := np.result_type(whole, array)) != whole.dtype:
+            whole = self._arrays[name] = whole.astype(wider)
+        end = at + len(array)
+        if end > len(whole):
+            whole.resize(max(end, 2 * len(whole)), refcheck=False)
+        whole[at:end] = array
+
+    def rows(self, begin: int, end: int, d: int) -> tuple[Any, Array]:
+        """Return the rows begin…end as a matrix of d features that reads the buffer in place, and the labels' numbers."""
+        codes = self._arrays["codes"][begin:end]
+        if not self.sparse:
+            return self._arrays["values"][begin * d : end * d].reshape(end - begin, d), codes
+        ends = self._arrays["ends"]
+        first, last = (int(ends[row - 1]) if row else 0 for row in (begin, end))
+        index = np.int32 if d < 1 << 31 and last - first < 1 << 31 else np.int64
+        indptr = np.zeros(end - begin + 1, index)
+        indptr[1:] = ends[begin:end] - first
+        indices = self._arrays["indices"][first:last].astype(index, copy=False)
+        return sp.csr_matrix((self._arrays["values"][first:last], indices, indptr), shape=(end - begin, d)), codes
