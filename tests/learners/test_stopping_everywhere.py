@@ -28,7 +28,7 @@ def in_memory(learner, X, y, held_out=None):
 
 def filled(X, y, blocks):
     batch = -(-len(y) // blocks)
-    stored = Blocks(1 if blocks > 1 else 1 << 30, block_bytes=1)
+    stored = Blocks(1 if blocks > 1 else 1 << 30, block_bytes=8 * X.shape[1] * batch)
     for at in range(0, len(y), batch):
         stored.add(X[at : at + batch], y[at : at + batch])
     return stored

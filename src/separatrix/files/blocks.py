@@ -134,7 +134,8 @@ class Blocks:
     def _write_chunks(self) -> None:
         """Move the rows of the buffer to the temporary file, in chunks."""
         assert self._spill is not None
-        rows = max(1, self._buffer.n * self._chunk_bytes // max(1, self._buffer.bytes))
+        chunks = max(1, self._buffer.bytes // self._chunk_bytes)
+        rows = -(-self._buffer.n // chunks)
         for begin in range(0, self._buffer.n, rows):
             self._spill.write(*self._buffer.rows(begin, min(begin + rows, self._buffer.n), self.d))
         self._buffer = RowBuffer()
