@@ -245,16 +245,22 @@ class _DataHash:
 
     def __init__(self, source: Source) -> None:
         self._source, self._hash, self._thread = source, "", None
+        self._error: DataError | None = None
         if source.rereadable:
             self._thread = threading.Thread(target=self._compute, daemon=True)
             self._thread.start()
 
     def _compute(self) -> None:
-        self._hash = self._source.fingerprint()
+        try:
+            self._hash = self._source.fingerprint()
+        except DataError as error:  # the file is gone; whoever asks for the hash is told
+            self._error = error
 
     def value(self) -> str:
         if self._thread is not None:
             self._thread.join()
         elif not self._hash:
             self._compute()
+        if self._error is not None:
+            raise self._error
         return self._hash
