@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
+from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
@@ -61,7 +62,7 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "unlabelled": facts.get("unlabelled", 0),
         "notes": facts.pop("notes"),
         "problems": facts.pop("problems"),
-        "columns": model.features.describe().splitlines() if isinstance(model.features, TableFeaturizer) else [],
+        "columns": in_options(model.features.describe()).splitlines() if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),
         "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,

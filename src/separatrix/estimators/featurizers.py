@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 
@@ -105,6 +109,17 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_
     not_fitted_error = NotFittedError
     text_class = TextFeatures
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Learn the columns and return the features of the table; warn of columns that alone predict the labels `y`."""
+        features = super().fit_transform(X, y, **fit_params)
+        labels = None if y is None else _as_labels(y, features.shape[0])
+        if labels is not None:
+            search = self.leak_search()
+            search.offer(frame_of(X).table, labels, 0)
+            for telling in search.report():
+                warnings.warn(str(telling), UserWarning, stacklevel=2)
+        return features
+
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted()
 
@@ -115,3 +130,16 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _as_labels(y: Any, n: int) -> Any:
+    """Return y as an Arrow array if it holds n labels, and None if it holds anything else, such as measurements."""
+    values = np.asarray(y)
+    if values.shape != (n,) or values.dtype.kind not in "OUSbiuf":
+        return None
+    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
+        return None
+    try:
+        return pa.array(values.astype(object) if values.dtype.kind in "US" else values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return None

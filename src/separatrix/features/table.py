@@ -20,6 +20,7 @@ from separatrix.engine.parameters import (
 )
 from separatrix.engine.rows import Array
 from separatrix.features.columns.arrow_columns import frame_of
+from separatrix.features.columns.leaks import LeakSearch
 from separatrix.features.columns.roles import DROP, Role
 from separatrix.features.columns.schema import Schema, Settings, TextColumn
 from separatrix.features.text import TextFeaturizer
@@ -143,6 +144,10 @@ class TableFeaturizer(Parameterized):
     def notes_(self) -> list[str]:
         """What was left out, and why."""
         return self.schema.notes
+
+    def leak_search(self) -> LeakSearch:
+        """Return a search, among the columns that are used, for those that alone predict the label."""
+        return LeakSearch(self.schema)
 
     @property
     def n_rows_(self) -> int:

@@ -3,7 +3,8 @@
 Numbers (svmlight, npz) are taken as they are. A table is read twice: to learn its columns (categories, scales, how frequent
 words are) from the rows that are trained on, and to turn every row into features. A pipe, which can be read only once, is
 copied into a temporary file. Rows without a label are left out and counted; which rows are held out depends on the numbers
-of the rows as they were read, with or without a label.
+of the rows as they were read, with or without a label. On the way, a sample of a table's training rows is searched for
+columns that alone predict the label.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source
-from separatrix.engine.rows import Array
+from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
 
 if TYPE_CHECKING:
+    from separatrix.features.columns.leaks import LeakSearch
     from separatrix.features.table import TableFeaturizer
 
 HELD_OUT_MEMORY = 8
@@ -88,6 +90,7 @@ def read_blocks(
         rows = _Rereadable(source, folder)
         if not learned:
             split.learn(features, rows, source, report)
+            split.leaks = features.leak_search()
         split.add_tables(features, rows, source.label, report)
     counts = [split.unlabelled]
     if validation is not None and held_out is not None:
@@ -150,6 +153,7 @@ class _Split:
     fraction: float
     seed: int
     unlabelled: Unlabelled
+    leaks: LeakSearch | None = None
 
     def learn(self, features: TableFeaturizer, batches: Any, source: Source, report: Report) -> None:
         """Learn the columns from the rows that are trained on."""
@@ -171,8 +175,13 @@ class _Split:
     def add_tables(self, features: TableFeaturizer, batches: Any, label: str, report: Report) -> None:
         """Add the rows of a table as features."""
         for first, batch in _numbered(batches):
-            self._add(features.transform(batch.table.drop_columns([label])), batch.table[label], first, batch.origin)
+            table, labels = batch.table.drop_columns([label]), batch.table[label]
+            trained = self._add(features.transform(table), labels, first, batch.origin)
+            if self.leaks is not None:
+                self.leaks.offer(table, labels, first, trained)
             report("reading", len(batch))
+        if self.leaks is not None:
+            self.leaks.report()
 
     def add_rows(self, source: Source, report: Report) -> None:
         """Add the rows of numbers."""
@@ -182,17 +191,20 @@ class _Split:
             self._add(batch.X, batch.y, first, batch.origin)
             report("reading", len(batch))
 
-    def _add(self, X: Any, y: Any, first: int, origin: Origin) -> None:
+    def _add(self, X: Any, y: Any, first: int, origin: Origin) -> Ints | None:
+        """Add rows to the blocks; return which are trained on, None for all."""
         kept = self.unlabelled.kept(y, origin)
         out = None if self.held_out is None else held_out_rows(first, X.shape[0], self.fraction, self.seed)
         if out is None and kept is None:
             self.blocks.add(X, y)
-            return
+            return None
         kept = np.ones(X.shape[0], np.bool_) if kept is None else kept
         out = np.zeros(X.shape[0], np.bool_) if out is None else out
-        for part, which in ((self.blocks, np.flatnonzero(kept & ~out)), (self.held_out, np.flatnonzero(kept & out))):
+        trained, held_out = np.flatnonzero(kept & ~out), np.flatnonzero(kept & out)
+        for part, which in ((self.blocks, trained), (self.held_out, held_out)):
             if part is not None and which.size:
                 part.add(X[which], labels_at(y, which))
+        return trained
 
 
 class _Rereadable:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, in_options
 from separatrix.cli.options import Json, ModelFile
 
 
@@ -52,8 +52,7 @@ def describe_columns(features: Any) -> list[str]:
     if features is None:
         return []
     if hasattr(features, "describe"):
-        lines: list[str] = features.describe().splitlines()
-        return lines
+        return in_options(features.describe()).splitlines()
     defaults = inspect.signature(type(features)).parameters
     changed = [f"{name}={value!r}" for name, value in features.get_params().items() if value != defaults[name].default]
     return [f"a text, by {features.public_name()}({', '.join(changed)})"]

@@ -247,6 +247,11 @@ class Schema:
         """What there is to say about the columns."""
         return [role.note for role in self.roles.values() if role.note]
 
+    def add_note(self, name: str, note: str) -> None:
+        """Say something more about a column."""
+        role = self.roles[name]
+        self.roles[name] = role._replace(note="; ".join(filter(None, (role.note, note))))
+
     def settle(self) -> None:
         """Learn from the rows that are left over and fix the features."""
         if self.settled:
@@ -283,6 +288,10 @@ class Schema:
         if others:
             matrices.insert(0, self._laid_out(columns, others, frame.n, dtype))
         return _beside(matrices, frame.n, width, dtype)
+
+    def values(self, frame: Frame) -> dict[str, Any]:
+        """Return the values, of the columns of a table that are used, of which their features are made: Arrow arrays."""
+        return {name: self._column(frame, name) for name in self.parts if name in frame.names}
 
     def _laid_out(self, columns: dict[str, Any], parts: list[Any], n: int, dtype: Any) -> sp.csr_matrix:
         """Return the features of the columns that are not of text, block by block."""

@@ -1,0 +1,65 @@
+"""What `separatrix train` says about identifiers and columns that alone predict the label: it names options."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from separatrix.cli import app
+from support.passengers import passengers
+
+
+def train(*arguments) -> str:
+    result = CliRunner().invoke(app, ["train", *map(str, arguments), "-q"])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def files(tmp_path):
+    table, survived = passengers(0)
+    table["rescued by"] = np.where(survived == "yes", "boat", "-")
+    table["survived"] = survived
+    table.to_csv(tmp_path / "plain.csv", index=False)
+    table.sample(frac=1, random_state=0).to_csv(tmp_path / "shuffled.csv", index=False)
+    ordered = table.drop(columns="rescued by").sort_values("survived").assign(PassengerId=np.arange(len(table)))
+    ordered.to_csv(tmp_path / "ordered.csv")  # with the row number of pandas, in a column without a title
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["plain.csv", "shuffled.csv", "ordered.csv"])
+@pytest.mark.parametrize("holdout", [[], ["--holdout", 0.3]])
+def test_identifiers_are_left_out_and_the_note_names_the_option_that_keeps_them(files, name, holdout):
+    output = train(files / name, *holdout)
+    assert "PassengerId  dropped" in output
+    notes = [line for line in output.splitlines() if "looks like an identifier" in line]
+    assert notes[-1].endswith(": left out; keep it with --number PassengerId")
+    assert len(notes) == 1 + (name == "ordered.csv")
+    assert ": left out; keep it with --categorical Ticket" in output
+    assert "roles=" not in output
+
+
+def test_a_column_that_alone_predicts_the_label_is_asked_about(files):
+    question = (
+        "note: column 'rescued by' alone predicts the label (accuracy 1.000 on 891 training rows): is it known at "
+        "prediction time? If not, leave it out with --drop 'rescued by'"
+    )
+    output = train(files / "plain.csv", "-o", files / "model.sepx")
+    assert output.count("alone predicts the label") == 1
+    assert question in output
+    described = CliRunner().invoke(app, ["info", str(files / "model.sepx")]).output
+    assert question in described
+    assert question in json.loads(train(files / "plain.csv", "--json"))["columns"]
+    assert "alone predicts" not in train(files / "plain.csv", "--drop", "rescued by")
+
+
+def test_only_training_rows_are_asked(files):
+    summary = json.loads(train(files / "plain.csv", "--json", "--holdout", 0.3))
+    assert any(f"on {summary['rows']} training rows" in line for line in summary["columns"])
+
+
+def test_an_identifier_that_is_kept_is_asked_about_where_the_file_is_sorted_by_label(files):
+    output = train(files / "ordered.csv", "--number", "PassengerId")
+    assert "column 'PassengerId' alone predicts the label" in output
+    assert "column 'c0' looks like an identifier" in output
