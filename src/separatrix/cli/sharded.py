@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
 from separatrix.cli.summary import learner_figures
 from separatrix.cli.verbs.train import TrainOptions
+from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.cluster.engine_choice import engine_of
-from separatrix.cluster.fitting import bounds, fit
+from separatrix.cluster.fitting import fit
+from separatrix.cluster.mistake_bound import bounds
 from separatrix.cluster.shards import Shard
 from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
@@ -39,7 +42,8 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error}
     reading["header"] = "auto" if options.header is None else options.header
     began = time.perf_counter()
-    with ShardProgress(options.quiet or options.as_json) as progress:
+    with ShardProgress(options.quiet or options.as_json) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnlikeShardsWarning)  # the summary has it
         model = fit(
             *(learner, options.data),
             engine=options.engine,
@@ -62,8 +66,11 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "unlabelled": facts.get("unlabelled", 0),
         "notes": facts.pop("notes"),
         "problems": facts.pop("problems"),
+        "dealt": facts.get("dealt", False),
+        "warnings": [facts["unlike_shards"]] if "unlike_shards" in facts else [],
         "columns": in_options(model.features.describe()).splitlines() if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
+        "training_error": learner.training_error_,
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),
         "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,
         "engine": options.engine,

@@ -141,6 +141,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     shards = f"{summary['shards']:,} shard{'s' * (summary['shards'] != 1)}, " if "shards" in summary else ""
     name = click.style(summary["data"], bold=True)
     click.echo(f"{name}: {shards}{summary['rows']:,} rows, {len(classes)} classes ({counts})")
+    if summary.get("dealt"):
+        click.echo(f"  the shards held different classes: rows were dealt anew among the {summary['shards']:,} shards")
+    for warning in summary.get("warnings", ()):
+        click.echo(f"  warning: {warning}")
     if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"

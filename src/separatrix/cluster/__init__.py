@@ -4,8 +4,9 @@
     model = fit(AveragedPerceptron(rule="pa1"), "part-*.parquet", label="kind", engine="local:4")
 
 An estimator and shards (files, or a collection of the engine) come in; a fitted `Model` goes out, or predictions. `engines`
-runs work on shards and adds up the results, `work` is what the workers do, `mixing` is the algorithm on the driver, and
-`fitting` puts them together. docs/scaling.md says what is sent, what it costs, and where it stops scaling.
+runs work on shards and adds up the results, `work` is what the workers do, `mixing` is the algorithm on the driver,
+`dealing` mends shards of different classes, and `fitting` puts them together. docs/scaling.md says what is sent, what it
+costs, and where it stops scaling.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from separatrix.cluster.fitting import bounds as bounds
     from separatrix.cluster.fitting import fit as fit
+    from separatrix.cluster.mistake_bound import bounds as bounds
     from separatrix.cluster.predicting import predict as predict
 
-_HOMES = {"bounds": "fitting", "fit": "fitting", "predict": "predicting"}
+_HOMES = {"bounds": "mistake_bound", "fit": "fitting", "predict": "predicting"}
 
 __all__ = ["bounds", "fit", "predict"]
 

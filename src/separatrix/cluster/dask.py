@@ -30,6 +30,8 @@ PATIENCE = 60
 class Dask(Engine):
     """An engine on the workers of a Dask client, or of the scheduler at an address."""
 
+    common_folder = False
+
     def __init__(self, client: Any) -> None:
         super().__init__()
         self._owns_client = isinstance(client, str)

@@ -114,7 +114,10 @@ class Engine:
     ----------
     names : the names of the shards, by number.
     sent, received : the bytes that have gone through the driver.
+    common_folder : whether all workers store examples in the same folder.
     """
+
+    common_folder = True
 
     def __init__(self) -> None:
         self.names: list[str] = []

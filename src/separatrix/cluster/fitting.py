@@ -1,35 +1,45 @@
-"""`fit` trains an estimator on shards with an engine; `bounds` reports the mistake bound of mixing for such a model."""
+"""`fit` trains an estimator on shards with an engine."""
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
-from math import sqrt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from separatrix.analysis.bounds import Bound, Bounds, margin_rule_bound, mixing_bound
+from separatrix.cluster.dealing import (
+    READABLE,
+    UNLIKE,
+    UnlikeShardsWarning,
+    class_counts,
+    grouped,
+    is_file,
+    new_shards,
+    shards_differ,
+)
 from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.engines import Engine, Work
+from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
-from separatrix.cluster.shards import CollectionSource, ShardReader, ShardSummary, fingerprint
-from separatrix.cluster.work import DetectFormat, FindSmallestLead, LearnColumns, SummarizeShard
+from separatrix.cluster.shards import CollectionSource, ShardReader, ShardSummary, classes_of, fingerprint, new_training_id
+from separatrix.cluster.work import DetectFormat, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
-from separatrix.engine.labels import check_kinds
-from separatrix.engine.rows import Array
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
-from separatrix.files.blocks import LabelIndex
 from separatrix.files.out_of_core import TrainingState
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
-from separatrix.proofs.certificate import Certificate
+
+Summaries = dict[int, ShardSummary]
+"""The summary of each shard, by its number."""
 
 
 def fit(
@@ -132,7 +142,13 @@ class _Fit:
     ) -> None:
         self.estimator, self.engine, self.mix = estimator, engine, mix
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
-        self.reader = ShardReader(label=label, options=dict(reading or {}))
+        self.training_ids: list[str] = []
+        self.reader = self._noted(ShardReader(label=label, options=dict(reading or {})))
+        self.roles: ShardReader | None = None
+        """The reader before it has learned any columns; None if there is nothing to learn."""
+        self.deal_seed: int | None = None
+        """The seed with which rows were dealt anew among the shards; None if they were not."""
+        self.warning: str | None = None
         self.features_of_caller = features
         self.features: TableFeaturizer | None = None
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
@@ -146,8 +162,10 @@ class _Fit:
         if held_out is not None:
             held_out_numbers = self.engine.add_shards(*held_out if isinstance(held_out, tuple) else (held_out,))
         fraction = holdout or self.estimator.early_stopping * self.estimator.validation_fraction
+        self.drawn: list[int] = []
         if not held_out_numbers and fraction:
             train, held_out_numbers = _divided(train, fraction, self.estimator.seed())
+            self.drawn = held_out_numbers
         if self.estimator.calibrate is not None and not held_out_numbers:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
@@ -158,21 +176,25 @@ class _Fit:
             else:
                 self.reader.format = CollectionSource.format
             numbers = [*train, *held_out_numbers]
-            pairs = self._reduce("reading", SummarizeShard(self.reader), numbers).items
-            summary_of: dict[int, ShardSummary] = dict(pairs)
-            summaries = {number: summary_of[number] for number in numbers}
-            classes = _classes([summaries[number] for number in train])
+            self.file_summaries = summaries = self._summarize(numbers)
             _check_alike(self.engine, summaries)
+            summaries = self._deal(train, summaries, checkpoint)
+            classes = classes_of([summaries[number] for number in train])
             if self.reader.features is not None:
                 d = self.reader.features.n_features_out_
                 summaries = {number: summary._replace(d=d) for number, summary in summaries.items()}
             data = (self.engine, self.reader, self.estimator, classes, summaries, train, held_out_numbers, self.mix)
             return self._train(Mixture(*data, after_pass=self._save), checkpoint)
         finally:
-            self.engine.forget(self.reader.training_id)
+            for training_id in self.training_ids:
+                self.engine.forget(training_id)
 
     def _reduce(self, doing: str, work: Work, numbers: list[int]) -> Any:
         return self.engine.reduce(work, numbers, lambda done: self.working(doing, done, len(numbers)))
+
+    def _summarize(self, numbers: list[int], doing: str = "reading") -> Summaries:
+        summary_of: Summaries = dict(self._reduce(doing, SummarizeShard(self.reader), numbers).items)
+        return {number: summary_of[number] for number in numbers}
 
     def _detect_format(self, train: list[int], fitted: TableFeaturizer | None) -> None:
         """Detect how to read the shards, and learn the columns of tables unless fitted features are given."""
@@ -186,11 +208,72 @@ class _Fit:
         if self.reader.features is None:
             return
         if fitted is None:
-            learned = self._reduce("learning the columns", LearnColumns(self.reader), train)
-            features.roles = self.reader.features.roles
-            fitted = features.adopt(learned.schema)
+            self.features, self.roles = features, self.reader
+            self._learn_columns(train)
+        else:
+            self._set_features(fitted)
+
+    def _learn_columns(self, numbers: list[int], *dealt: Any) -> None:
+        assert self.features is not None and self.roles is not None and self.roles.features is not None
+        learned = self._reduce("learning the columns", LearnColumns(self.roles, *dealt), numbers)
+        self.features.roles = self.roles.features.roles
+        self._set_features(self.features.adopt(learned.schema))
+
+    def _set_features(self, fitted: TableFeaturizer) -> None:
         self.features = fitted
-        self.reader.features = fitted.without_names()
+        self.reader = replace(self.reader, features=fitted.without_names())
+
+    # Dealing.
+
+    def _deal(self, train: list[int], summaries: Summaries, checkpoint: Model | None) -> Summaries:
+        """Deal rows anew among the shards if their classes differ; return the summaries of the shards to train with."""
+        numbers = sorted([*train, *self.drawn])
+        counts = class_counts([summaries[number] for number in numbers])
+        if checkpoint is not None:
+            self.deal_seed = checkpoint.facts.get("dealt")
+        elif shards_differ(counts):
+            self.deal_seed = self.estimator.seed()
+        if self.deal_seed is None:
+            return summaries
+        undealt = self.reader
+        try:
+            groups = [[numbers[place] for place in group] for group in grouped(counts)]
+            dealt = self._summarize_dealt(train, groups, self.deal_seed, learn=checkpoint is None)
+        except DataError as error:
+            if checkpoint is not None:
+                raise
+            if undealt.features is not self.reader.features:
+                self._learn_columns(train)
+            files = all(is_file(self.engine.chunks[number]) for number in numbers)
+            self.warning = UNLIKE.format(error=error, remedy=READABLE if files else "")
+            self.deal_seed, self.reader = None, undealt
+            warnings.warn(self.warning, UnlikeShardsWarning, stacklevel=4)
+            return summaries
+        # What describes a file stays at its number; what describes rows is that of the new shard.
+        return {
+            number: dealt[number]._replace(digest=summary.digest, names=summary.names) if number in dealt else summary
+            for number, summary in summaries.items()
+        }
+
+    def _summarize_dealt(self, train: list[int], groups: list[list[int]], seed: int, learn: bool) -> Summaries:
+        """Make the new shards, and return their summaries."""
+        numbers = sorted(number for group in groups for number in group)
+        if self.drawn and self.roles is not None and learn:  # the columns are to be learned from rows that are not held out
+            deal = new_shards(self.engine, self.reader, groups, seed).deal
+            self._learn_columns(numbers, deal, train)
+            self.reader = self._noted(replace(self.reader, training_id=new_training_id()))
+            self._summarize(numbers)
+        old = self.reader
+        self.reader = self._noted(new_shards(self.engine, old, groups, seed))
+        dealt = self._summarize(numbers, "dealing rows anew")
+        if all(is_file(self.engine.chunks[number]) for number in numbers):
+            self.engine.forget(old.training_id)
+        return dealt
+
+    def _noted(self, reader: ShardReader) -> ShardReader:
+        """Note the folder of a reader, to be deleted at the end."""
+        self.training_ids.append(reader.training_id)
+        return reader
 
     def _train(self, mixture: Mixture, checkpoint: Model | None) -> Model:
         estimator = self.estimator
@@ -212,11 +295,13 @@ class _Fit:
 
     def _facts(self, mixture: Mixture) -> dict[str, Any]:
         summaries = [mixture.summaries[number] for number in mixture.train]
+        drawn = self.drawn if self.deal_seed is not None else []
+        files = [self.file_summaries[number] for number in sorted([*mixture.train, *drawn])]
         counts: dict[str, int] = {}
         for summary in summaries:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
-        unlabelled = sum(summary.unlabelled for summary in summaries)
+        unlabelled = sum(summary.unlabelled for summary in files)
         return {
             "data": self.data,
             "format": self.reader.format,
@@ -224,14 +309,16 @@ class _Fit:
             "held_out": sum(mixture.summaries[number].n for number in mixture.held_out),
             "features": mixture.d,
             "classes": {str(label): counts[_as_read(label, counts)] for label in mixture.classes.tolist()},
-            "skipped": sum(summary.skipped for summary in summaries),
+            "skipped": sum(summary.skipped for summary in files),
             "label": self.reader.label,
             "shards": len(mixture.train),
             "mix": self.mix,
-            "margin": _margin(mixture),
-            "problems": [problem for summary in summaries for problem in summary.problems][:3],
-            "notes": [note for summary in summaries for note in summary.notes][:10],
+            "margin": margin_of(mixture),
+            "problems": [problem for summary in files for problem in summary.problems][:3],
+            "notes": [note for summary in files for note in summary.notes][:10],
             **({"unlabelled": unlabelled} if unlabelled else {}),
+            **({} if self.deal_seed is None else {"dealt": True}),
+            **({} if self.warning is None else {"unlike_shards": self.warning}),
         }
 
     # Checkpoints.
@@ -244,7 +331,9 @@ class _Fit:
         progress = state.facts() | {"mistakes": mixture.mistakes, "converged": mixture.history.ended == "clean"}
         estimator.n_features_in_ = mixture.d
         estimator.publish(run, mixture.history.mistakes)
-        facts = {"checkpoint": progress, "settings": self.settings, "data": self.data, "sizes": self.sizes}
+        facts: dict[str, Any] = {"checkpoint": progress, "settings": self.settings, "data": self.data, "sizes": self.sizes}
+        if self.deal_seed is not None:
+            facts["dealt"] = self.deal_seed
         save(estimator, self.checkpoint, features=self.features, facts=facts, arrays=state.arrays())
 
     def _resume(self, mixture: Mixture, checkpoint: Model) -> None:
@@ -288,26 +377,11 @@ def _divided(numbers: list[int], fraction: float, seed: int) -> tuple[list[int],
     return [number for number in numbers if number not in held_out], sorted(held_out)
 
 
-def _classes(summaries: list[ShardSummary]) -> Array:
-    """Return the classes of all shards, with the type that `fit` gives them."""
-    labels = LabelIndex()
-    for summary in summaries:
-        labels.add(summary.labels)
-    dtypes = [np.dtype(summary.label_dtype) for summary in summaries if summary.label_dtype is not None]
-    if dtypes:
-        distinct = np.array(labels.met(), dtype=np.result_type(*dtypes))
-        check_kinds(distinct)
-        classes = np.unique(distinct)
-    else:
-        classes, _ = labels.settled()
-    if len(classes) < 2:
-        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
-    return classes
-
-
-def _check_alike(engine: Engine, summaries: dict[int, ShardSummary]) -> None:
+def _check_alike(engine: Engine, summaries: Summaries) -> None:
     """Raise if two shards do not have the same features."""
     filled = {number: summary for number, summary in summaries.items() if summary.n}
+    if not filled:
+        return
     first = next(iter(filled))
     expected, first_name = filled[first], engine.names[first]
     for number, summary in filled.items():
@@ -321,46 +395,3 @@ def _check_alike(engine: Engine, summaries: dict[int, ShardSummary]) -> None:
 
 def _shape(summary: ShardSummary) -> str:
     return f"{summary.d} {'sparse' if summary.sparse else 'dense'} features"
-
-
-def _margin(mixture: Mixture) -> float | None:
-    """Return the margin of the last weights, the smallest lead over ‖w‖, after a clean pass; None if it has no meaning."""
-    learner, run = mixture.learner, mixture.run
-    if not learner.converged_ or not RULES[learner.rule].ends or (mixture.w.shape[1] > 1 and not run.joint):
-        return None
-    smallest: float = mixture.engine.reduce(mixture.work(FindSmallestLead, mixture.w), mixture.filled).value
-    return float(smallest / np.linalg.norm(mixture.w))
-
-
-def bounds(model: Model, certificate: Certificate | None = None) -> Bounds:
-    """Return Σ over passes and shards of μ·mistakes with its upper bound for data of margin γ.
-
-    γ is taken from a certificate, or else from the model's own weights, whose margin was measured after a clean pass.
-    """
-    estimator = model.estimator
-    mistakes = estimator.shard_mistakes_
-    gamma = model.facts.get("margin")
-    if certificate is not None and certificate.verdict == "separable" and certificate.margin is not None:
-        gamma = float(certificate.margin[0])
-    summary = estimator.n_mistakes_, len(mistakes), estimator.radius_, gamma
-    theorem = RULES[estimator.rule].theorem
-    if theorem not in ("perceptron", "margin") or estimator.ledger_.weighted or estimator.ledger_.start is not None:
-        return Bounds(*summary, why_none="it is for the perceptron and margin rules, equal weights and a start from zero")
-    if gamma is None:
-        return Bounds(*summary, why_none="no pass was clean, and there is no certificate: the margin is unknown")
-    R = estimator.radius_ * (sqrt(2.0) if estimator.run_.joint else 1.0)
-    if theorem == "margin":
-        name, largest = "(R²+2β)/γ²", margin_rule_bound(R, gamma, float(estimator.margin))
-    else:
-        name, largest = "2R²/γ²" if estimator.run_.joint else "R²/γ²", mixing_bound(R, gamma)
-    title = f"iterative parameter mixing {name}, {mistakes.shape[1]} shards"
-    return Bounds(*summary, [Bound(title, "Σμ·mistakes", weighted_mistakes(model), largest)])
-
-
-def weighted_mistakes(model: Model) -> float:
-    """Return Σ over passes and shards of (mixing weight × mistakes); mixing by features counts a shard as 1/S."""
-    mistakes = model.estimator.shard_mistakes_.astype(np.float64)
-    if model.estimator.mix_ != "mistakes":
-        return float(mistakes.sum() / mistakes.shape[1])
-    totals = mistakes.sum(axis=1)
-    return float(sum((row @ row) / total for row, total in zip(mistakes, totals, strict=True) if total))

@@ -289,6 +289,7 @@ class Mixture:
         learner.publish(
             *(run, [sum(row) for row in self.mistakes], self.history),
             progressive_errors_=self.errors,
+            training_error_=self._training_error(),
             validation_scores_=list(self.history.scores) if self.held_out else None,
             slope_=self._slope() if learner.calibrate is not None else None,
             C_=run.rule.C if learner.C == "auto" else None,
@@ -297,6 +298,11 @@ class Mixture:
             mix_=self.mix,
             _runs=None,
         )
+
+    def _training_error(self) -> float:
+        """Return the part of the examples trained on that the weights used for prediction misclassify."""
+        correct, n = self.engine.reduce(self.work(CountCorrect, self.used()), self.filled).values
+        return float((n - correct) / n)
 
     def _slope(self) -> float:
         pairs = self.engine.reduce(self.work(CollectScores, self.used()), self.held_out).items

@@ -25,7 +25,7 @@ from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
-from separatrix.engine.labels import labels_of
+from separatrix.engine.labels import check_kinds, labels_of
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen, name_text_column
 from separatrix.features.columns.arrow_columns import frame_of
@@ -136,15 +136,63 @@ class ShardExamples(NamedTuple):
 
 
 @dataclass
-class ShardReader:
-    """How shards are read: the same on every worker. `training_id` names the folder of the stored examples."""
+class Deal:
+    """Which rows of which shards make up each new shard.
 
-    training_id: str = field(default_factory=lambda: f"separatrix-{secrets.token_hex(8)}")
+    Attributes
+    ----------
+    seed : the seed of the random numbers.
+    files : how the old shards are read, and where they are stored.
+    groups : (number, name, chunk) of the old shards of each group; the new shards of a group have the same numbers.
+    """
+
+    seed: int
+    files: ShardReader
+    groups: list[list[tuple[int, str, Any]]]
+
+    def group_of(self, number: int) -> list[tuple[int, str, Any]] | None:
+        """Return the old shards from which a new shard is dealt; None for one that stays as it is."""
+        return next((group for group in self.groups if any(number == old for old, _, _ in group)), None)
+
+    def rows(self, old: int) -> Recipients:
+        """Return an object that says to which new shard each row of an old shard goes."""
+        group = self.group_of(old)
+        assert group is not None
+        return Recipients(self.seed, old, np.array([number for number, _, _ in group]))
+
+
+class Recipients:
+    """The new shards to which the rows of an old shard go, in the order of the rows."""
+
+    def __init__(self, seed: int, old: int, numbers: Ints) -> None:
+        self._random, self._numbers = np.random.default_rng([seed, old]), numbers
+
+    def next(self, n: int) -> Ints:
+        """Return the numbers of the new shards of the next n rows."""
+        # One double for each row: the numbers do not depend on how many rows are asked for at once.
+        recipients: Ints = self._numbers[(self._random.random(n) * len(self._numbers)).astype(np.int64)]
+        return recipients
+
+
+def new_training_id() -> str:
+    """Return a name, not used before, for the folder in which the examples of a training are stored."""
+    return f"separatrix-{secrets.token_hex(8)}"
+
+
+@dataclass
+class ShardReader:
+    """How shards are read: the same on every worker. `training_id` names the folder of the stored examples.
+
+    With a `deal`, a shard has rows of several files, which are read and stored first.
+    """
+
+    training_id: str = field(default_factory=new_training_id)
     label: str | int | None = None
     options: dict[str, Any] = field(default_factory=dict)
     format: str = ""
     file_reader: Any = None
     features: TableFeaturizer | None = None
+    deal: Deal | None = None
 
     def source(self, shard: Shard) -> Source | CollectionSource:
         """Return the shard as a source; every file is read in the same way as the first."""
@@ -156,6 +204,8 @@ class ShardReader:
 
     def examples(self, shard: Shard) -> ShardExamples:
         """Return the examples of a shard; the first call on a machine reads and stores them."""
+        if self.deal is not None and self.deal.group_of(shard.number) is None:
+            return self.deal.files.examples(shard)
         if isinstance(shard.chunk, tuple):
             in_memory = _IN_MEMORY.setdefault(self.training_id, {})
             if shard.number not in in_memory:
@@ -163,7 +213,7 @@ class ShardReader:
             return in_memory[shard.number]
         folder = shard.folder / self.training_id / str(shard.number)
         if not folder.is_dir():
-            summary, arrays = self._read(shard)
+            summary, arrays = self._read(shard) if self.deal is None else self._dealt(shard, self.deal)
             folder.parent.mkdir(parents=True, exist_ok=True)
             unfinished = folder.with_name(f".{shard.number}-{secrets.token_hex(4)}")
             unfinished.mkdir()
@@ -192,37 +242,65 @@ class ShardReader:
                 gathered.close()
         except NoExampleError:
             X, label_numbers = np.empty((0, 0)), np.empty(0, np.int64)
-        rows = Rows(X)
-        try:
-            radius_squared = rows.survey()
-        except ValueError as error:
-            raise DataError(f"{shard.name}: {error}") from None
         if isinstance(source, CollectionSource):
             label_dtype = None if source.y is None else source.y.dtype.str
         elif isinstance(shard.chunk, str):
             digest = digest_of(shard.chunk) if source.format != "built-in" else source.reader.digest()
         names = getattr(source, "feature_names", None)
-        summary = ShardSummary(
-            rows.n,
-            rows.d,
-            rows.sparse,
-            labels.met(),
-            label_dtype,
-            np.bincount(label_numbers, minlength=len(labels)),
-            radius_squared,
-            digest,
-            source.skipped,
-            list(source.problems),
-            None if names is None else list(names),
-            unlabelled,
-            notes,
-        )
-        if not rows.sparse:
-            return summary, {"label_numbers": label_numbers, "dense": rows.source}
-        X = rows.source
-        features, indices = _renumbered(X.indices, rows.d)
-        csr = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
-        return summary, {"label_numbers": label_numbers, **csr}
+        summary, arrays = _summarized(shard.name, X, labels.met(), label_numbers)
+        return summary._replace(
+            label_dtype=label_dtype,
+            digest=digest,
+            skipped=source.skipped,
+            problems=list(source.problems),
+            names=None if names is None else list(names),
+            unlabelled=unlabelled,
+            notes=notes,
+        ), arrays
+
+    def _dealt(self, shard: Shard, deal: Deal) -> tuple[ShardSummary, dict[str, Array]]:
+        """Return the rows that are dealt to a shard, in the order of the files."""
+        labels, parts, label_numbers = LabelIndex(), [], [np.empty(0, np.int64)]
+        for number, name, chunk in deal.group_of(shard.number) or ():
+            examples = deal.files.examples(Shard(number, name, chunk, shard.folder))
+            which = np.flatnonzero(deal.rows(number).next(examples.rows.n) == shard.number)
+            if not which.size:
+                continue
+            X = examples.rows.source[which]
+            if examples.features is not None:
+                shape = len(which), examples.summary.d
+                X = sp.csr_matrix((X.data, examples.features[X.indices], X.indptr), shape=shape)
+            parts.append(X)
+            occurring, place = np.unique(examples.label_numbers[which], return_inverse=True)
+            label_numbers.append(labels.add([examples.summary.labels[label] for label in occurring.tolist()])[place])
+        return _summarized(shard.name, joined(parts), labels.met(), np.concatenate(label_numbers))
+
+
+def joined(parts: list[Any]) -> Any:
+    """Return the rows of several matrices, all dense or all CSR, as one; CSR matrices may have different widths."""
+    if not parts:
+        return np.empty((0, 0))
+    if not sp.issparse(parts[0]):
+        return np.concatenate(parts)
+    d = max(X.shape[1] for X in parts)
+    return sp.vstack([sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], d)) for X in parts], format="csr")
+
+
+def _summarized(name: str, X: Any, labels: list[Any], label_numbers: Ints) -> tuple[ShardSummary, dict[str, Array]]:
+    """Return the summary of examples and the arrays to store."""
+    rows = Rows(X)
+    try:
+        radius_squared = rows.survey()
+    except ValueError as error:
+        raise DataError(f"{name}: {error}") from None
+    counts = np.bincount(label_numbers, minlength=len(labels))
+    summary = ShardSummary(rows.n, rows.d, rows.sparse, labels, None, counts, radius_squared, b"", 0, [], None, 0, [])
+    if not rows.sparse:
+        return summary, {"label_numbers": label_numbers, "dense": rows.source}
+    X = rows.source
+    features, indices = _renumbered(X.indices, rows.d)
+    csr = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
+    return summary, {"label_numbers": label_numbers, **csr}
 
 
 def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
@@ -258,6 +336,23 @@ def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEI
     class_of = labels.among(classes)
     codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
+
+
+def classes_of(summaries: list[ShardSummary]) -> Array:
+    """Return the classes of all shards, with the type that `fit` gives them."""
+    labels = LabelIndex()
+    for summary in summaries:
+        labels.add(summary.labels)
+    dtypes = [np.dtype(summary.label_dtype) for summary in summaries if summary.label_dtype is not None]
+    if dtypes:
+        distinct = np.array(labels.met(), dtype=np.result_type(*dtypes))
+        check_kinds(distinct)
+        classes = np.unique(distinct)
+    else:
+        classes, _ = labels.settled()
+    if len(classes) < 2:
+        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+    return classes
 
 
 def fingerprint(digests: list[bytes]) -> str:

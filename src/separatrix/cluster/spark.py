@@ -24,6 +24,8 @@ SCHEMA = "place int, result binary"
 class Spark(Engine):
     """An engine on the executors of a Spark session, or of the master at an address."""
 
+    common_folder = False
+
     def __init__(self, session: Any) -> None:
         super().__init__()
         self._owns_session = isinstance(session, str)

@@ -6,6 +6,7 @@ order of the shard numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 
 from separatrix.cluster.feature_rows import FeatureRows
 from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema_of_first_rows
-from separatrix.cluster.shards import Shard, ShardExamples, ShardReader, problem_of
+from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, problem_of
+from separatrix.data.arrow_arrays import number_array
 from separatrix.data.errors import NoExampleError
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
@@ -118,9 +120,11 @@ class DetectFormat:
 
 @dataclass
 class LearnColumns:
-    """Learn the categories, scales and words of the columns of a shard."""
+    """Learn the categories, scales and words of the columns of a shard; with a deal, from rows dealt to some shards only."""
 
     reader: ShardReader
+    deal: Deal | None = None
+    train: list[int] = field(default_factory=list)
 
     def __call__(self, shard: Shard) -> LearnedSchema:
         """Return what was learned from the shard."""
@@ -128,9 +132,17 @@ class LearnColumns:
         assert features is not None
         try:
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            return learn_schema(features.schema_so_far, shard.number, tables)
+            return learn_schema(features.schema_so_far, shard.number, self._learned_from(shard, tables))
         except NoExampleError:
             return LearnedSchema(None)
+
+    def _learned_from(self, shard: Shard, tables: Iterable[Any]) -> Iterator[Any]:
+        if self.deal is None:
+            yield from tables
+            return
+        recipients = self.deal.rows(shard.number)
+        for table in tables:
+            yield table.filter(number_array(np.isin(recipients.next(table.num_rows), self.train)))
 
 
 @dataclass

@@ -75,6 +75,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
     C_scores_: dict[float, float]
     validation_scores_: list[float]
     shard_mistakes_: Array
+    training_error_: float
     mix_: str
 
     def __init__(
