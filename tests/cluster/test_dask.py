@@ -26,6 +26,7 @@ from distributed import Client
 from separatrix import AveragedPerceptron, Perceptron, TableFeatures
 from separatrix.cluster import fit, predict
 from separatrix.cluster.dask import Dask
+from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.data.errors import DataError
 from support.kill_workers import losing_workers, same, whole_numbers
 
@@ -117,6 +118,15 @@ def test_files_give_the_same_bits_and_the_driver_sees_only_weights(client, tmp_p
     kept = client.run(lambda dask_worker: list(Path(dask_worker.local_directory).glob("separatrix-*")))
     assert not any(kept.values())
     engine.close()
+
+
+def test_rows_of_sorted_files_are_dealt_anew_and_those_of_a_collection_give_a_warning(client, tmp_path):
+    pattern, (X, y) = whole_numbers(tmp_path, shards=5, by_class=True), examples()
+    model = fit(learner(), pattern, engine=client)
+    assert model.facts["dealt"] and same(model, fit(learner(), pattern))
+    order = np.argsort(y)
+    with pytest.warns(UnlikeShardsWarning, match="shuffle the rows before they are divided into shards$"):
+        learner().fit(da.from_array(X[order], chunks=(150, 12)), da.from_array(y[order], chunks=150))
 
 
 def test_ten_killed_workers_change_nothing(client, tmp_path):

@@ -57,6 +57,12 @@ def test_files_give_the_same_bits_also_when_ten_workers_are_killed(session, tmp_
     assert engine.sent + engine.received < 3 * 6 * 21 * 3 * 8 + 40_000 < data / 10
 
 
+def test_rows_of_sorted_files_are_dealt_anew(session, tmp_path):
+    pattern = whole_numbers(tmp_path, shards=4, by_class=True)
+    model = fit(learner(), pattern, engine=session)
+    assert model.facts["dealt"] and same(model, fit(learner(), pattern))
+
+
 def test_a_data_frame_is_fitted_and_predicted_by_partitions(session):
     rng = np.random.default_rng(0)
     numbers = rng.integers(-3, 4, (900, 3)).astype(float)

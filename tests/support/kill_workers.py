@@ -42,13 +42,17 @@ def losing_workers(engine, folder, times):
     return engine
 
 
-def whole_numbers(folder, shards=8, n=1200, d=20, K=2, seed=0):
-    """Write examples of whole numbers in shards, dense, not separable; return the pattern of the files."""
+def whole_numbers(folder, shards=8, n=1200, d=20, K=2, seed=0, *, by_class=False):
+    """Write examples of whole numbers in shards, dense, not separable; return the pattern of the files.
+
+    With `by_class` they are sorted by class before they are cut into shards.
+    """
     rng = np.random.default_rng(seed)
     X = rng.integers(-3, 4, (n, d)).astype(np.float64)
     y = np.argmax(X @ rng.normal(size=(d, K)) + 2.0 * rng.normal(size=(n, K)), axis=1)
     for s in range(shards):
-        np.savez(folder / f"part-{s:02}.npz", X=X[s::shards], y=y[s::shards])
+        rows = np.array_split(np.argsort(y, kind="stable"), shards)[s] if by_class else slice(s, None, shards)
+        np.savez(folder / f"part-{s:02}.npz", X=X[rows], y=y[rows])
     return str(folder / "part-*.npz")
 
 
