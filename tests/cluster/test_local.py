@@ -173,6 +173,10 @@ def test_the_command_line_refuses_what_an_engine_cannot(tables, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text((tables / "part-0.csv").read_text() + "1,2,3,4,5,6\n")
     assert "bad.csv, line 102" in call("train", bad, "--label", "label", "--engine", "local:1", status=2)
+    bad.write_text((tables / "part-0.csv").read_text() + "1,town 2,free money,\n")
+    train = "train", bad, "--label", "label", "--engine", "local:1"
+    assert "left out 1 row without a label" in call(*train)
+    assert "bad.csv, line 102: the label is missing" in call(*train, "--missing-label", "raise", status=2)
 
 
 @pytest.mark.crash

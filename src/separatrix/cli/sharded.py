@@ -39,7 +39,7 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     features = TableFeaturizer(
         roles=options.roles(), numbers=options.numbers or "bins", text=TextFeaturizer(n_features=1 << options.bits)
     )
-    reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error}
+    reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error, "missing_label": options.missing_label}
     reading["header"] = "auto" if options.header is None else options.header
     began = time.perf_counter()
     with ShardProgress(options.quiet or options.as_json) as progress, warnings.catch_warnings():

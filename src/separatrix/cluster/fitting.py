@@ -74,7 +74,7 @@ def fit(
     mix : how weights are averaged: "features" averages each feature over the shards in which it occurs, "uniform" over all
         shards, and "mistakes" weights each shard by its share of the mistakes
     checkpoint : a file to which the state is written after each pass, and from which the same call resumes
-    reading : options of `open_source` for files
+    reading : options of `open_source` for files, and missing_label="raise" if rows without a label are not to be left out
     working : called with (what is being done, shards done, shards in total)
 
     Examples
@@ -143,7 +143,9 @@ class _Fit:
         self.estimator, self.engine, self.mix = estimator, engine, mix
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.training_ids: list[str] = []
-        self.reader = self._noted(ShardReader(label=label, options=dict(reading or {})))
+        options = dict(reading or {})
+        missing_label = options.pop("missing_label", "skip")
+        self.reader = self._noted(ShardReader(label=label, options=options, missing_label=missing_label))
         self.roles: ShardReader | None = None
         """The reader before it has learned any columns; None if there is nothing to learn."""
         self.deal_seed: int | None = None

@@ -193,6 +193,7 @@ class ShardReader:
     file_reader: Any = None
     features: TableFeaturizer | None = None
     deal: Deal | None = None
+    missing_label: str = "skip"
 
     def source(self, shard: Shard) -> Source | CollectionSource:
         """Return the shard as a source; every file is read in the same way as the first."""
@@ -235,7 +236,8 @@ class ShardReader:
                 (batch,) = source
                 X, label_numbers = batch.X, labels.codes(batch.y)
             else:
-                gathered = read_blocks(source, self.features, memory=UNLIMITED, learned=True)  # type: ignore[arg-type]
+                settings: dict[str, Any] = {"learned": True, "missing_label": self.missing_label}
+                gathered = read_blocks(source, self.features, memory=UNLIMITED, **settings)  # type: ignore[arg-type]
                 blocks = gathered.blocks
                 X, labels, label_numbers = blocks.together(), blocks.labels, blocks.places()
                 unlabelled, notes = gathered.unlabelled, gathered.notes

@@ -6,8 +6,8 @@ order of the shard numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema
 from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, problem_of
 from separatrix.data.arrow_arrays import number_array
 from separatrix.data.errors import NoExampleError
+from separatrix.data.labels import without_label
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.orders import visits
@@ -102,7 +103,7 @@ class DetectFormat:
             reader.format, reader.label = source.format, source.label if source.kind == "columns" else None
             reader.file_reader = None if source.format == "built-in" else getattr(source, "reader", None)
             if source.kind == "rows":
-                return FirstReader(ShardReader(reader.training_id, None, reader.options, reader.format, reader.file_reader))
+                return FirstReader(replace(reader, label=None, features=None))
             if not self.learn:
                 return FirstReader(reader)
             names = [name for name in source.schema.names if name != source.label]  # type: ignore[union-attr]
@@ -131,18 +132,20 @@ class LearnColumns:
         source, features = self.reader.source(shard), self.reader.features
         assert features is not None
         try:
-            tables = (batch.table.drop_columns([source.label]) for batch in source)
-            return learn_schema(features.schema_so_far, shard.number, self._learned_from(shard, tables))
+            return learn_schema(features.schema_so_far, shard.number, self._tables(shard, source))
         except NoExampleError:
             return LearnedSchema(None)
 
-    def _learned_from(self, shard: Shard, tables: Iterable[Any]) -> Iterator[Any]:
-        if self.deal is None:
-            yield from tables
-            return
-        recipients = self.deal.rows(shard.number)
-        for table in tables:
-            yield table.filter(number_array(np.isin(recipients.next(table.num_rows), self.train)))
+    def _tables(self, shard: Shard, source: Any) -> Iterator[Any]:
+        """Yield the rows that have a label and, with a deal, that are not held out."""
+        recipients = None if self.deal is None else self.deal.rows(shard.number)
+        for batch in source:
+            table, missing = batch.table, without_label(batch.table[source.label])
+            if missing is not None:
+                table = table.filter(number_array(~missing))
+            if recipients is not None:
+                table = table.filter(number_array(np.isin(recipients.next(table.num_rows), self.train)))
+            yield table.drop_columns([source.label])
 
 
 @dataclass
