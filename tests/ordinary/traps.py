@@ -1,8 +1,8 @@
 """The traps: files as people have them, what is wrong with each, and what `separatrix train` should make of it.
 
 Most files have the columns age, visits, plan and churned (yes or no), where few visits and the plan "basic" mean yes; in the
-others one column alone tells the label, so that the accuracy shows whether it was read for what it is. Some labels are wrong,
-three of a hundred. The files are in `files/`; those that need more rows are made in `test_ordinary_files.py`.
+others one column alone tells the label, so that the accuracy shows whether it was read for what it is. Three labels of a
+hundred are wrong. The files are in `files/`; those that need more rows are made in `test_ordinary_files.py`.
 """
 
 from dataclasses import dataclass, field
@@ -51,7 +51,7 @@ TRAPS = (
     ),
     Trap("missing_labels.csv", "and nobody may overlook it", "--missing-label raise", FAILS, says=("line 5", "label")),
     Trap("a_label_that_occurs_once.csv", "a class of one row", "", 0.8, CUSTOMERS),
-    Trap("one_class.csv", "there is one class", "", FAILS, says=("a boundary needs two classes", "only 1 class: yes")),
+    Trap("one_class.csv", "there is one class", "", FAILS, says=("a boundary needs two classes", "only 1 class")),
     Trap("no_labels.csv", "the label column is empty", "", FAILS, says=("churned",)),
     Trap("labels_are_numbers.csv", "labels are written 0.0 and 1.0", "", 0.85, CUSTOMERS, ("0.0", "1.0")),
     # Identifiers and leaks.

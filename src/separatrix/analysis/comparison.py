@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from separatrix.data.errors import counted
 from separatrix.estimators.notebook import cells_table
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class Comparison:
     def summary(self) -> str:
         """Return what was compared, and the accuracy of always guessing the largest class."""
         return (
-            f"{self.name}: {self.examples:,} examples, {self.columns}, {len(self.classes)} classes\n"
+            f"{self.name}: {counted(self.examples, 'example')}, {self.columns}, {counted(len(self.classes), 'class')}\n"
             f"{self.folds}-fold stratified cross-validation; always guessing the largest class: {self.baseline:.3f}"
         )
 

@@ -7,6 +7,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from separatrix.data.errors import counted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -130,16 +132,19 @@ class Explanation:
         (winner, high), (second, low) = self.scores.items()
         return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
 
-    def because(self) -> str:
+    def because(self, first_example: int = 0) -> str:
         """Return the mistakes that contributed most, one on each line, or why they are not available."""
         if self.causes is None or self.caused is None:
             return f"the mistakes behind it are unavailable: {self.no_causes}"
-        lines = [f"the {len(self.causes)} of {self.n_mistakes:,} mistakes that contributed most, examples counted from 0:"]
+        most = f"the {len(self.causes)} of {counted(self.n_mistakes or 0, 'mistake')} that contributed most"
+        lines = [f"{most}, examples counted from {first_example}:"]
         for cause in self.causes:
             raised = f"{cause.up} raised" if cause.up is not None else ""
             lowered = f"{cause.down} lowered" if cause.down is not None else ""
             moved = ", ".join(part for part in (raised, lowered) if part)
-            lines.append(f"  {cause.contribution:+.6g}  example {cause.example} at step {cause.step:,} ({moved})")
+            lines.append(
+                f"  {cause.contribution:+.6g}  example {first_example + cause.example} at step {cause.step:,} ({moved})"
+            )
         start = f", of which {self.start:.6g} from the initial weights" if self.start else ""
         return "\n".join([*lines, f"all of them together: {self.caused:.6g}{start}"])
 
@@ -150,14 +155,14 @@ class Explanation:
         yield from filter(None, (self.table_of_columns(), self.table()))
         yield Text(self.because())
 
-    def text(self, most: int = SHOWN) -> str:
-        """Return all of it as text, with `most` terms at most."""
+    def text(self, most: int = SHOWN, first_example: int = 0) -> str:
+        """Return all of it as text, with `most` terms at most; the examples of mistakes are counted from `first_example`."""
         from rich.console import Console
 
         out = io.StringIO()
         tables = filter(None, (self.table_of_columns(most), self.table(most)))
         Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
-            self.verdict(), *tables, self.because(), sep="\n"
+            self.verdict(), *tables, self.because(first_example), sep="\n"
         )
         written = "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
         return written.replace("\n\n\n", "\n\n")

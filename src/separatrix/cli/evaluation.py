@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from separatrix.cli.model_rows import ModelRows
-from separatrix.data.errors import DataError, NoExampleError
+from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.files.blocks import LabelIndex
 
 MOST_CONFUSIONS = 12
@@ -69,24 +69,25 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
 def _no_known_label(rows: ModelRows, n: int, unknown_labels: Counter[str]) -> str:
     names = ", ".join(name[:40] for name, _ in unknown_labels.most_common(3)) + (" …" if len(unknown_labels) > 3 else "")
     hint = "" if rows.label is None else f"; is {rows.label!r} the label column? --label names another one"
-    return f"{rows.source.name}: none of the {n:,} rows has a label that the model knows: {names}{hint}"
+    return f"{rows.source.name}: none of {counted(n, 'row')} has a label that the model knows: {names}{hint}"
 
 
 def print_evaluation(evaluation: dict[str, Any]) -> None:
     """Print the figures for a person."""
     console = Console(highlight=False)
     accuracy = f"accuracy [bold]{evaluation['accuracy']:.4f}[/bold]"
-    console.print(f"{evaluation['data']}: {evaluation['rows']:,} rows, {accuracy}", soft_wrap=True)
+    console.print(f"{evaluation['data']}: {counted(evaluation['rows'], 'row')}, {accuracy}", soft_wrap=True)
     if "log_loss" in evaluation:
         console.print(f"log loss {evaluation['log_loss']:.4f}")
     if evaluation["skipped"]:
-        console.print(f"{evaluation['skipped']:,} lines were skipped")
+        console.print(f"skipped {counted(evaluation['skipped'], 'line')}")
     for note in evaluation["notes"]:
         console.print(note, markup=False, soft_wrap=True)
     if unknown := evaluation["unknown_labels"]:
         names = ", ".join(f"{name} ({count:,})" for name, count in list(unknown.items())[:6])
         total = sum(unknown.values())
-        console.print(f"{total:,} rows have labels unknown to the model, counted as wrong: {names}", soft_wrap=True)
+        have = counted(total, "row has a label", "rows have labels")
+        console.print(f"{have} unknown to the model, counted as wrong: {names}", markup=False, soft_wrap=True)
     table = Table(box=None, pad_edge=False, header_style="dim")
     for k, column in enumerate(("class", "precision", "recall", "F1", "rows")):
         table.add_column(column, justify="left" if k == 0 else "right")

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.errors import DataError, NoExampleError, Skips, did_you_mean
+from separatrix.data.errors import DataError, NoExampleError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
@@ -88,7 +88,7 @@ class Source:
                 has_rows = True
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
         if not has_rows:
-            skipped = f"; {self.skipped} lines were skipped, the first: {self.problems[0]}" if self.skipped else ""
+            skipped = f"; skipped {counted(self.skipped, 'line')}, the first: {self.problems[0]}" if self.skipped else ""
             raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
 
     def _streams(self) -> Iterator[Stream | None]:

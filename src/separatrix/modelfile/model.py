@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from separatrix import __version__
+from separatrix.data.errors import counted
 
 if TYPE_CHECKING:
     from separatrix.engine.protocols import Featurizer
@@ -131,5 +132,5 @@ class Model:
         before = "" if self.features is None else f"{self.features.public_name()} → "
         if not self.estimator.is_fitted():
             return f"<Model: {before}{self.estimator.public_name()}, not fitted>"
-        classes = f"{len(self.estimator.classes_)} classes"
-        return f"<Model: {before}{self.estimator.public_name()}, {self.estimator.n_features_in_:,} features, {classes}>"
+        counts = f"{counted(self.estimator.n_features_in_, 'feature')}, {counted(len(self.estimator.classes_), 'class')}"
+        return f"<Model: {before}{self.estimator.public_name()}, {counts}>"

@@ -7,6 +7,7 @@ from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
 
+from separatrix.data.errors import counted
 from separatrix.estimators.notebook import facts_table
 
 if TYPE_CHECKING:
@@ -24,19 +25,19 @@ def _vector(values: Sequence[float | Fraction]) -> str:
     return "(" + ", ".join(numbers) + (f", … {len(values)} numbers)" if len(values) > _SHOWN else ")")
 
 
-def lines(certificate: Certificate) -> list[str]:
-    """Return the statement, a sentence or two on each line."""
+def lines(certificate: Certificate, first_row: int = 0) -> list[str]:
+    """Return the statement, a sentence or two on each line; rows are counted from `first_row`."""
     proof = certificate.proof
     space = "(x, 1)" if proof.bias else "x"
-    features = f"{proof.d} feature{'s' * (proof.d != 1)}"
-    first = f"{certificate.verdict}: {proof.n} examples, {features}, {proof.n_classes} classes, in the space of {space}"
+    n, d, K = (counted(*each) for each in ((proof.n, "example"), (proof.d, "feature"), (proof.n_classes, "class")))
+    first = f"{certificate.verdict}: {n}, {d}, {K}, in the space of {space}"
     if certificate.verdict == "undecided":
         return [first, "neither a separator nor a witness was found within the time limit"]
     describe = {"separable": _separable, "touching": _touching, "inseparable": _inseparable}[certificate.verdict]
-    return [first, *describe(certificate), *_separation(certificate)]
+    return [first, *describe(certificate, first_row), *_separation(certificate)]
 
 
-def _separable(certificate: Certificate) -> list[str]:
+def _separable(certificate: Certificate, first_row: int) -> list[str]:
     proof = certificate.proof
     assert certificate.margin is not None and proof.margin is not None
     lower, upper = certificate.margin
@@ -59,31 +60,32 @@ def _separable(certificate: Certificate) -> list[str]:
     return statement
 
 
-def _weighted_rows(certificate: Certificate) -> str:
+def _weighted_rows(certificate: Certificate, first_row: int = 0) -> str:
     assert certificate.witness is not None
     witness = certificate.witness
     terms = []
     for i, rival, weight in list(zip(witness.rows, witness.rivals, witness.weights, strict=True))[:_SHOWN]:
         short = str(weight) if len(str(weight)) <= 12 else f"≈{float(weight):.4g}"
         against = f" against {certificate.classes[rival]!r}" if certificate.proof.n_classes > 2 else ""
-        terms.append(f"{short} × row {i}{against}")
+        terms.append(f"{short} × row {first_row + i}{against}")
     more = f", … {len(witness)} in all" if len(witness) > _SHOWN else ""
     return ", ".join(terms) + more
 
 
-def _touching(certificate: Certificate) -> list[str]:
+def _touching(certificate: Certificate, first_row: int) -> list[str]:
     tie = f"tie={certificate.ties!r}"
     return [
         f"separable only with ties: under {tie} every example is right, but some lie exactly on the boundary",
-        f"witness: {_weighted_rows(certificate)} add up to exactly 0, so no w has a positive score on all of them",
+        f"witness: {_weighted_rows(certificate, first_row)} add up to exactly 0, "
+        "so no w has a positive score on all of them",
         "the margin is 0, so no bound on the mistakes follows, and a perceptron may never stop making them",
     ]
 
 
-def _inseparable(certificate: Certificate) -> list[str]:
+def _inseparable(certificate: Certificate, first_row: int) -> list[str]:
     what = "Σλyx̃" if certificate.proof.n_classes == 2 else "Σλa over pairs of an example and a rival class"
     return [
-        f"witness: {_weighted_rows(certificate)}: {what} is exactly 0",
+        f"witness: {_weighted_rows(certificate, first_row)}: {what} is exactly 0",
         "a w that gets all of these right would give that sum a positive score, but the score of 0 is 0: no such w exists",
     ]
 

@@ -12,6 +12,7 @@ import click
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive
+from separatrix.data.errors import counted
 
 if TYPE_CHECKING:
     from separatrix.data.in_memory import Examples
@@ -63,17 +64,17 @@ def certify(
 def _print(examples: "Examples", certificate: "Certificate") -> None:
     from separatrix.proofs.wording import lines
 
-    first, *rest = lines(certificate)
+    first, *rest = lines(certificate, first_row=1)
     click.echo(f"{examples.name} is {first}")
     for line in rest:
         click.echo(f"  {line}")
     if certificate.witness is None:
         return
-    click.echo("  the witness, rows counted from 0:")
+    click.echo("  the witness, rows counted from 1:")
     X, d = examples.X, examples.X.shape[1]
     for i, weight in list(zip(certificate.witness.rows, certificate.witness.weights, strict=True))[:MOST_ROWS]:
         row = X[[i]].toarray()[0] if hasattr(X, "toarray") else X[i]
         values = ", ".join(f"{value:g}" for value in row[:MOST_FEATURES].tolist()) + (", …" if d > MOST_FEATURES else "")
-        click.echo(f"    row {i}: ({values}) → {examples.y[i]}, weight {float(weight):.6g}")
+        click.echo(f"    row {i + 1}: ({values}) → {examples.y[i]}, weight {float(weight):.6g}")
     if len(certificate.witness) > MOST_ROWS:
-        click.echo(f"    … {len(certificate.witness)} rows in all")
+        click.echo(f"    … {counted(len(certificate.witness), 'row')} in all")

@@ -11,6 +11,7 @@ import click
 from separatrix.cli.commands import Argument
 from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive
+from separatrix.data.errors import counted
 
 
 def check(
@@ -34,5 +35,7 @@ def check(
         click.echo(f"NOT VALID for {examples.name}: {fault}")
         return 1
     separation = claim.separation or "not claimed"
-    click.echo(f"VALID: the {claim.proof.n} examples of {examples.name} are {claim.verdict}; separation: {separation}")
+    click.echo(
+        f"VALID: the {counted(claim.proof.n, 'example')} of {examples.name} are {claim.verdict}; separation: {separation}"
+    )
     return 0

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import errors_reported, in_options
 from separatrix.cli.options import Data, Format, Header, Json, ModelFile
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, counted
 
 
 def explain(
@@ -40,12 +40,12 @@ def explain(
                 break
             first += len(batch)
         else:
-            raise DataError(f"{rows.source.name} has {first - 1:,} rows; there is no row {row:,}")
+            raise DataError(f"{rows.source.name} has {counted(first - 1, 'row')}; there is no row {row:,}")
     label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
     if as_json:
         document = {"place": place, "label": label} | explanation.to_dict()
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
         click.echo(place + ("" if label is None else f", labelled {label}"))
-        click.echo(explanation.text(top))
+        click.echo(in_options(explanation.text(top, first_example=1)))
     return 0

@@ -8,6 +8,7 @@ import click
 
 from separatrix.cli.errors import errors_reported, in_options
 from separatrix.cli.options import Json, ModelFile
+from separatrix.data.errors import counted
 
 
 def info(model: ModelFile, as_json: Json = False) -> int:
@@ -34,15 +35,17 @@ def info(model: ModelFile, as_json: Json = False) -> int:
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
         return 0
     classes = document["classes"]
-    counts = f"{len(classes)} classes, {document['features']:,} features, {document['bytes']:,} bytes"
+    counts = f"{counted(len(classes), 'class')}, {counted(document['features'], 'feature')}, {document['bytes']:,} bytes"
     click.echo(f"{model}: {document['learner']}, {counts}")
     click.echo(f"  {', '.join(f'{name}={value}' for name, value in parameters.items())}")
     click.echo(f"  classes: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}")
     for line in document["columns"]:
         click.echo(f"  {line}")
-    click.echo(f"  {document['mistakes']:,} mistakes in {document['passes']} passes")
+    click.echo(f"  {counted(document['mistakes'], 'mistake')} in {counted(document['passes'], 'pass')}")
     if facts.get("rows"):
-        click.echo(f"  trained on {facts['rows']:,} rows of {facts['format']} data with the hash {facts['data'][:16]}…")
+        click.echo(
+            f"  trained on {counted(facts['rows'], 'row')} of {facts['format']} data with the hash {facts['data'][:16]}…"
+        )
         click.echo(f"  by separatrix {facts['version']}")
     return 0
 

@@ -9,7 +9,7 @@ import click
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Data, Engine, Format, Header, ModelFile, OnError
-from separatrix.data.errors import DataError
+from separatrix.data.errors import DataError, counted
 
 
 def predict(
@@ -52,6 +52,6 @@ def predict(
                 return 0
             with replacing(output) as name, open(name, "wb") as file:
                 n, skipped = write_predictions(rows, file, written_as, scores), rows.source.skipped
-    note = f", {skipped:,} lines skipped" if skipped else ""
-    click.echo(f"{n:,} predictions written to {output}{note}", err=True)
+    note = f", {counted(skipped, 'line')} skipped" if skipped else ""
+    click.echo(f"{counted(n, 'prediction')} written to {output}{note}", err=True)
     return 0
