@@ -251,7 +251,7 @@ def test_certify_then_check(tmp_path):
 def test_certify_says_no_with_the_rows(tmp_path):
     done = command("certify", "lecture:L1.8")
     assert done.exit_code == 1
-    assert "touching" in done.output and "row 1: (0, -1) → 1, weight 0.5" in done.output
+    assert "touching" in done.output and "row 2: (0, -1) → 1, weight 0.5" in done.output
     done = command("certify", "lecture:L4.xor", "--bias", "--json")
     assert done.exit_code == 1
     assert json.loads(done.output)["witness"]["weights"] == ["1/4"] * 4
@@ -263,7 +263,7 @@ def test_certify_says_no_with_the_rows(tmp_path):
     ("text", "message"),
     [
         ("1,2,a\n3,x,b\n", "line 2, column 2: 'x' is not a finite number"),
-        ("u,v,w\n1,2,a\n3,nan,b\n", "line 3, column 2 (v): 'nan' is not a finite number"),
+        ("u,v,w\n1,2,a\n3,nan,b\n", "line 3, column 2 (v): a value is missing"),
         ("1,2,a\n3,b\n", "line 2: 2 columns where line 1 has 3"),
         ("", "the file is empty"),
         ("a\nb\n", "no column beside the label"),
