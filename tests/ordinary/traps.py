@@ -32,6 +32,11 @@ class Trap:
     says: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The file and the trap, which name the test."""
+        return f"{self.file}, {self.why}"
+
 
 CUSTOMERS = {"age": "number", "visits": "number", "plan": "category"}
 YES_NO = ("no", "yes")
@@ -147,5 +152,53 @@ TRAPS = (
     Trap("zero_based.svm", "svmlight whose features count from 0", "", 0.75, {}, ("-1", "1")),
 )  # fmt: skip
 
-PENDING: frozenset[tuple[str, str]] = frozenset()
-"""The (file, why) that do not hold yet."""
+PENDING: frozenset[str] = frozenset(
+    {
+        "blank_delimited.txt, blanks between the columns",
+        "blanks_around_labels.csv, blanks around values and labels",
+        "column_equal_to_label.csv, a column that is the label under another name",
+        "consecutive_id.csv, a row number",
+        "cr_line_ends.csv, lines end in a carriage return",
+        'currency.csv, "$3,847.10"',
+        "customer_id.csv, numbers of customers",
+        "day_month_year.csv, 22/03/2019: the year tells",
+        "decimal_commas.csv, 0,94 between semicolons",
+        "decimal_commas_and_points.csv, 1.234,50 between semicolons",
+        'decimal_commas_quoted.csv, "0,94" between commas',
+        'euros.csv, "847,10 €"',
+        "genres.csv, Comedy|Drama: one of several tells",
+        "id_sorted_by_class.csv, a number that tells the class by its order",
+        "infinity.csv, infinity",
+        "infinity.csv, lines with infinity passed over",
+        "iso_dates.csv, 2019-03-22: the day of the week tells",
+        "iso_timestamps.csv, 2019-03-22T14:05:11Z: the hour tells",
+        "labels_in_two_cases.csv, the same labels as Yes and yes",
+        "latin_1.csv, latin-1, as old programs write",
+        "latin_1.csv, named by the user",
+        "latin_1.csv, the wrong encoding",
+        "long_row.csv, a line has a remark behind it",
+        "long_row.csv, it is passed over",
+        "minus_signs.csv, a minus sign that is no hyphen",
+        "missing_markers.csv, a dozen ways to write nothing",
+        "month_day_year.csv, 3/22/2019: the month tells",
+        "no_labels.csv, the label column is empty",
+        "pandas_index.csv, the index of a data frame, without a name",
+        "percent.csv, 12.5 %",
+        "sep_line.csv, Excel's line sep=; before the header",
+        "short_rows.csv, two lines are cut off",
+        'thousands_separators.csv, "3,847"',
+        "times.csv, 14:05: the hour tells",
+        "timestamps.csv, 2019-03-22 14:05:11: the hour tells",
+        "trailing_delimiter.csv, each line ends in a delimiter",
+        "unclosed_quote.csv, one quote is never closed",
+        "unnamed_0.csv, the index of a data frame",
+        "utf_16_be.csv, UTF-16, the bytes the other way round",
+        "utf_16_le.csv, UTF-16, as Excel saves Unicode text",
+        "utf_16_without_mark.csv, UTF-16 without a byte order mark",
+        "uuid.csv, universally unique identifiers",
+        "web_page.csv, a page in place of the file",
+        "windows_1252.csv, Windows-1252, with its quotes and dashes",
+        "written_dates.csv, 22 Mar 2019: the year tells",
+    }
+)
+"""The traps (file, why) that do not hold yet."""
