@@ -94,7 +94,7 @@ class Blocks:
         self.labels, self.memory, self.folder, self.seed = LabelIndex(), memory, folder, seed
         self.block_bytes = block_bytes or min(BLOCK_BYTES, max(1 << 20, memory // 4))
         # Larger chunks make fewer pieces of a block.
-        self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 4)
+        self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 2)
         self.n = self.d = 0
         self.sizes: list[int] = []
         self._buffer, self._total = RowBuffer(), 0

@@ -8,6 +8,7 @@ is a chunk, and rows keep their order.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +23,9 @@ PARTITIONS = 1 << 12
 """There are at most so many blocks."""
 MIXING = 1 << 40
 """Added to the seed, so that the hash of a row's number is another one than that which holds rows out."""
+
+ROW = np.dtype([("number", np.int64), ("length", np.int32), ("code", np.int32)])
+"""What is written of a row beside its entries: its number, how many entries it has (CSR), the number of its label."""
 
 
 def row_hashes(first: int, n: int, seed: int) -> Array:
@@ -70,26 +74,27 @@ class SpillFile:
 
     def write(self, X: Any, codes: Array) -> None:
         """Write a chunk: rows, dense or CSR, with the number of each label."""
-        n, numbers = X.shape[0], np.arange(self.rows, self.rows + X.shape[0])
-        bounds = np.array([0, n])
+        n = X.shape[0]
+        rows, bounds = np.zeros(n, ROW), np.array([0, n])
+        rows["number"], rows["code"] = np.arange(self.rows, self.rows + n), codes
         if self.seed is not None:
             partition = row_hashes(self.rows, n, self.seed + MIXING) % np.uint64(PARTITIONS)
             order = np.argsort(partition.astype(np.uint16), kind="stable")
-            X, codes, numbers = X[order], codes[order], numbers[order]
+            X, rows = X[order], rows[order]
             bounds = np.concatenate([[0], np.cumsum(np.bincount(partition.astype(np.int64), minlength=PARTITIONS))])
-        arrays = {"codes": codes, "numbers": numbers}
         if sp.issparse(X):
-            arrays |= {"values": X.data, "indices": X.indices, "lengths": np.diff(X.indptr)}
+            rows["length"] = np.diff(X.indptr)
+            arrays = {"rows": rows, "values": X.data, "indices": X.indices}
             entries = X.indptr[bounds].astype(np.int64)
         else:
-            arrays |= {"values": X.reshape(-1)}
+            arrays = {"rows": rows, "values": X.reshape(-1)}
             entries = bounds * X.shape[1]
         places = {name: (self._append(array), array.dtype) for name, array in arrays.items()}
         self._chunks.append(Chunk(places, bounds, entries))
         self.rows += n
 
     def _append(self, array: Array) -> int:
-        at, view = self.bytes, np.ascontiguousarray(array).data.cast("B")
+        at, view = self.bytes, np.ascontiguousarray(array).view(np.uint8).data
         self._file.seek(at)
         while len(view):
             view = view[self._file.write(view) :]
@@ -111,12 +116,13 @@ class SpillFile:
     def read(self, k: int, d: int) -> Block:
         """Return block k, with d features."""
         pieces = self._blocks[k]
-        codes, numbers = (self._gathered(pieces, name, "rows") for name in ("codes", "numbers"))
+        rows = self._gathered(pieces, "rows", "rows")
+        codes, numbers = rows["code"].copy(), rows["number"].copy()
         values = self._gathered(pieces, "values", "entries")
         if "indices" not in pieces[0].places:
             return Block(values.reshape(len(codes), d), codes, numbers)
         indices = self._gathered(pieces, "indices", "entries")
-        ends = np.cumsum(self._gathered(pieces, "lengths", "rows"), dtype=np.int64)
+        ends = np.cumsum(rows["length"], dtype=np.int64)
         small = d < 1 << 31 and len(values) < 1 << 31
         index = np.int32 if small else np.int64
         indptr = np.concatenate([[0], ends]).astype(index)
@@ -127,7 +133,8 @@ class SpillFile:
         """Return an array of all pieces, end to end."""
         bounds = [getattr(piece, unit) for piece in pieces]
         kinds = {piece.places[name][1] for piece in pieces}
-        array = np.empty(sum(end - begin for begin, end in bounds), np.result_type(*kinds))
+        kind = kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
+        array = np.empty(sum(end - begin for begin, end in bounds), kind)
         at = 0
         for piece, (begin, end) in zip(pieces, bounds, strict=True):
             place, dtype = piece.places[name]
@@ -142,17 +149,24 @@ class SpillFile:
         return array
 
     def _read_into(self, array: Array, at: int) -> None:
-        view = array.data.cast("B")
-        self._file.seek(at)
+        view = array.view(np.uint8).data
         while len(view):
-            n_bytes = self._file.readinto(view)
+            n_bytes = _read_at(self._file, view, at)
             if not n_bytes:
                 raise OSError("the temporary file with the examples was cut short")
-            view = view[n_bytes:]
+            view, at = view[n_bytes:], at + n_bytes
 
     def close(self) -> None:
         """Delete the file."""
         self._file.close()
+
+
+def _read_at(file: Any, view: memoryview, at: int) -> int:
+    """Read bytes of a file from `at` on into a view; return how many."""
+    if hasattr(os, "preadv"):  # one call of the system, where seeking and reading are two
+        return os.preadv(file.fileno(), [view], at)
+    file.seek(at)
+    return int(file.readinto(view))
 
 
 def _piece(chunk: Chunk, begin: int, end: int) -> Piece:
