@@ -57,8 +57,8 @@ def out_of_place(counts: Ints) -> Floats:
 
     Examples
     --------
-    >>> out_of_place(np.array([[50, 10], [50, 30]]))
-    array([0.1 , 0.15])
+    >>> out_of_place(np.array([[50, 0], [50, 100]]))
+    array([0.25, 0.25])
     """
     shares = counts.sum(axis=1) / counts.sum()
     distances: Floats = 0.5 * np.abs(counts / counts.sum(axis=0) - shares[:, None]).sum(axis=0)
