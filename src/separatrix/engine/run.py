@@ -161,17 +161,14 @@ class Run:
             self.average_from_here()
         self.ledger.begin_pass()
 
-    def present(self, problem: Problem, blocks: Iterable[Visits], offset: int = 0, numbers: Ints | None = None) -> int:
-        """Present blocks of visits, writing the ledger; return the number of mistakes.
-
-        The ledger calls row i example `offset` + i, or numbers[i] where numbers are given.
-        """
+    def present(self, problem: Problem, blocks: Iterable[Visits], numbers: int | Ints = 0) -> int:
+        """Present blocks of visits; return the number of mistakes. Row i is example numbers[i], or `numbers` + i if one."""
         ledger = self.ledger
 
         def record(mistakes: Mistakes, copied: Ints | None) -> None:
             step, example, _, up, down, correction, score, shrink = mistakes
             row = example if copied is None else copied[example]
-            example = row + offset if numbers is None else numbers[row]
+            example = row + numbers if isinstance(numbers, int) else numbers[row]
             ledger.append(step, example, up, down, correction, score, shrink)
 
         before = ledger.total

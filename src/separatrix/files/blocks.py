@@ -201,9 +201,9 @@ class Blocks:
         block = self._block(k)
         return Problem(Rows(block.X), self._coded(block.codes))
 
-    def numbers(self, k: int) -> Ints | None:
-        """Return the number of each row of block k, counted in the order in which rows were added; None: 0, 1, 2 …"""
-        return None if self._spill is None else self._block(k).numbers
+    def numbers(self, k: int) -> int | Ints:
+        """Return the number of each row of block k, counted in the order in which rows were added; 0: they count from 0."""
+        return 0 if self._spill is None else self._block(k).numbers
 
     def _block(self, k: int) -> Block:
         """Return a block of the temporary file; as many as half of the memory holds, and the last one read, stay there."""

@@ -183,7 +183,7 @@ class BlockPasses:
             if number == 0:
                 run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
             visited = visits(learner.order, problem.rows, run.seed, number * len(self.blocks) + k)
-            state.partial += run.present(problem, visited, numbers=self.blocks.numbers(k))
+            state.partial += run.present(problem, visited, self.blocks.numbers(k))
             state.block += 1
             if state.block < len(self.blocks):
                 self._after_block(state, problem.rows.n)
