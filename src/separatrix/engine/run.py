@@ -260,8 +260,7 @@ class Run:
     @classmethod
     def unpack(cls, classes: Array, d: int, state: State, parcel: Parcel, at: str) -> Run:
         """Return the run that a parcel holds."""
-        K, average = n_outputs(len(classes)), flag(state, "average")
-        settings = state["rule"]
+        K, average, settings = n_outputs(len(classes)), flag(state, "average"), state["rule"]
         rule = Rule(word(settings, "name", RULES), number(settings, "margin"), number(settings, "C"))
         run = cls(
             *(classes, d),
