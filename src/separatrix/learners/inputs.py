@@ -37,11 +37,6 @@ class LabelRuns:
         self.last: Any = None
         self.warned = False
 
-    @staticmethod
-    def are_in(codes: Codes) -> bool:
-        """Tell whether labels, given as places among the classes, come in runs."""
-        return come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes))))
-
     def watch(self, y: Array) -> None:
         """Count the next labels; warn once, as soon as they come in runs."""
         if self.warned or not len(y):
@@ -58,6 +53,16 @@ class LabelRuns:
                 "shuffle the rows, or use fit, which shuffles them",
                 stacklevel=4,
             )
+
+
+def warn_if_sorted(codes: Codes) -> None:
+    """Warn where rows that were presented in their order are sorted by label; `codes` are places among the classes."""
+    if come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes)))):
+        warnings.warn(
+            'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
+            'use order="shuffle"',
+            stacklevel=3,
+        )
 
 
 class NoneHeldOutError(ValueError):

@@ -30,7 +30,7 @@ from separatrix.engine.weights import Weights, n_outputs
 from separatrix.learners.auto_c import Choice, choose
 from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
 from separatrix.learners.classifier import ErrorDrivenClassifier
-from separatrix.learners.inputs import HeldOut, LabelRuns, schema_kept
+from separatrix.learners.inputs import HeldOut, schema_kept, warn_if_sorted
 from separatrix.learners.progress import passes_bar
 
 _NUMBERS = ("slope_", "C_", "pocket_mistakes_")
@@ -153,12 +153,8 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             _runs=None,
         )
         self.warn_unless_converged(history)
-        if self.order == "cyclic" and not self.converged_ and LabelRuns.are_in(problem.codes):
-            warnings.warn(
-                'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
-                'use order="shuffle"',
-                stacklevel=2,
-            )
+        if self.order == "cyclic" and not self.converged_:
+            warn_if_sorted(problem.codes)
         return self
 
     def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
