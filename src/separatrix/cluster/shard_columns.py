@@ -18,8 +18,11 @@ import pyarrow.compute as pc
 
 from separatrix.features.columns.arrow_columns import BLOCK_ROWS, frame_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, hashed
+from separatrix.features.columns.dates import DateColumn
+from separatrix.features.columns.misfits import Misfits
 from separatrix.features.columns.numbers import NumberColumn
-from separatrix.features.columns.schema import Part, Schema, TextColumn
+from separatrix.features.columns.schema import Part, Schema
+from separatrix.features.columns.texts import TextColumn
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.words.indexing import Hashed, Listed
 from separatrix.features.words.ngrams import Grams
@@ -41,6 +44,8 @@ class LearnedSchema:
             return self if other.schema is None else other
         for name, column in self.schema.parts.items():
             add_column(column, other.schema.parts[name])
+        for name, misfits in other.schema.misfits.items():
+            self.schema.misfits[name] = self.schema.misfits.get(name, Misfits()) + misfits
         self.schema.n_rows += other.schema.n_rows
         return self
 
@@ -82,6 +87,10 @@ def add_column(column: Part, other: Part) -> None:
     """Add what another shard learned about a column."""
     if isinstance(column, NumberColumn):
         _add_numbers(column, other)
+        return
+    if isinstance(column, DateColumn):
+        for key, part in column.columns.items():
+            add_column(part, other.columns[key])  # type: ignore[union-attr]
         return
     column.n, column.n_missing = column.n + other.n, column.n_missing + other.n_missing
     if isinstance(column, TextColumn):

@@ -21,8 +21,10 @@ from separatrix.engine.parameters import (
 from separatrix.engine.rows import Array
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.columns.leaks import LeakSearch
+from separatrix.features.columns.misfits import Misfits
 from separatrix.features.columns.roles import DROP, Role
-from separatrix.features.columns.schema import Schema, Settings, TextColumn
+from separatrix.features.columns.schema import Schema, Settings
+from separatrix.features.columns.texts import TextColumn
 from separatrix.features.text import TextFeaturizer
 
 
@@ -163,7 +165,7 @@ class TableFeaturizer(Parameterized):
         """Return a table of the columns, for people: role, number of features, missing values; and the notes."""
         schema = self.schema
         rows = [("column", "role", "features", "missing")]
-        for name, (role, _) in schema.roles.items():
+        for name, (role, *_) in schema.roles.items():
             part = schema.parts.get(name)
             numbers = ("", "") if part is None else (f"{part.width:,}", f"{part.n_missing:,}" if part.n_missing else "")
             rows.append((name, "dropped" if role == DROP else role, *numbers))
@@ -229,9 +231,10 @@ class TableFeaturizer(Parameterized):
         columns: list[dict[str, Any]] = []
         arrays: dict[str, Array] = {}
         for j, name in enumerate(schema.names):
-            role, note = schema.roles[name]
             column: dict[str, Any] = {"name": name, "kind": schema.kinds[name], "spelled": schema.spelled.get(name, False)}
-            column |= {"role": role, "note": note}
+            column |= schema.roles[name].state()
+            if name in schema.misfits:
+                column["misfits"] = list(schema.misfits[name])
             if name in schema.parts:
                 column["learned"], of_column = schema.parts[name].state()
                 arrays |= {f"{j}.{key}": array for key, array in of_column.items()}
@@ -265,7 +268,9 @@ class TableFeaturizer(Parameterized):
             name = column["name"]
             schema.names.append(name)
             schema.kinds[name], schema.spelled[name] = column["kind"], bool(column["spelled"])
-            schema.roles[name] = Role(column["role"], column["note"])
+            schema.roles[name] = Role.from_state(column)
+            if "misfits" in column:
+                schema.misfits[name] = Misfits(*column["misfits"])
         schema.make_parts()
         for j, column in enumerate(state["columns"]):
             if column["name"] in schema.parts:

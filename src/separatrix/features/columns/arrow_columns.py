@@ -1,8 +1,10 @@
-"""Tables, whatever holds them, as Arrow columns of three kinds, and a stream of them recut into blocks.
+"""Tables, whatever holds them, as Arrow columns of five kinds, and a stream of them recut into blocks.
 
     number    float64, null where missing
     text      bytes (UTF-8 as a rule), null where missing
     boolean   null where missing
+    date      seconds since 1970, or since midnight, null where missing
+    set       lists of strings or whole numbers as bytes, their items with a separator in between, null where missing
 
 The blocks end at the same rows however the stream was cut into batches: what is learned block by block cannot depend on the
 batches.
@@ -24,10 +26,17 @@ import scipy.sparse as sp
 from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
 from separatrix.data.errors import shown
 from separatrix.engine.rows import Floats
+from separatrix.features.columns.categories import joined
 
 NUMBER, TEXT, BOOLEAN = "number", "text", "boolean"
-DATE = "date"
-ARROW = {NUMBER: pa.float64(), TEXT: pa.large_binary(), BOOLEAN: pa.bool_()}
+DATE, SET = "date", "set"
+ARROW = {
+    NUMBER: pa.float64(),
+    TEXT: pa.large_binary(),
+    BOOLEAN: pa.bool_(),
+    DATE: pa.timestamp("s"),
+    SET: pa.large_binary(),
+}
 TRUE, FALSE = ("true", "yes", "t", "y", "1", "1.0"), ("false", "no", "f", "n", "0", "0.0")
 BLOCK_ROWS = 1 << 14
 BLOCK_BYTES = 1 << 26
@@ -151,22 +160,28 @@ def _mixed(values: Any, name: str) -> Exception:
 
 
 def kind_of(arrow: Any, name: str) -> str | None:
-    """Return what a column of this type holds: numbers, text, booleans, dates, or nothing at all (None)."""
+    """Return what a column of this type holds: numbers, text, booleans, dates, sets, or nothing at all (None)."""
     if kinds.is_dictionary(arrow):
         return kind_of(arrow.value_type, name)
     if kinds.is_null(arrow):
         return None
     if kinds.is_boolean(arrow):
         return BOOLEAN
-    if kinds.is_integer(arrow) or kinds.is_floating(arrow) or kinds.is_decimal(arrow):
+    if kinds.is_integer(arrow) or kinds.is_floating(arrow) or kinds.is_decimal(arrow) or kinds.is_duration(arrow):
         return NUMBER
     if any(holds(arrow) for holds in _TEXT):
         return TEXT
-    if kinds.is_temporal(arrow):
+    if kinds.is_date(arrow) or kinds.is_time(arrow) or kinds.is_timestamp(arrow):
         return DATE
+    if _is_list(arrow) and (kinds.is_integer(arrow.value_type) or kind_of(arrow.value_type, name) in (TEXT, None)):
+        return SET
     raise ValueError(
         f"column {name!r} holds {arrow}, of which no features can be made: leave it out with roles={{{name!r}: 'drop'}}"
     )
+
+
+def _is_list(arrow: Any) -> bool:
+    return bool(kinds.is_list(arrow) or kinds.is_large_list(arrow) or kinds.is_fixed_size_list(arrow))
 
 
 _TEXT = (
@@ -195,13 +210,17 @@ def as_kind(frame: Frame, name: str, kind: str, spelled: bool) -> Any:
         return _numbers(column, came, frame, name)
     if kind == BOOLEAN:
         return _booleans(column, came, frame, name)
-    if came == TEXT:
+    if kind == DATE and came == DATE:
+        return _seconds(column)
+    if came == SET:
+        return joined(column)
+    if came == TEXT and kind != DATE:
         return _bytes(column)
     if not spelled and len(values := column.drop_null()):
         row = int(np.flatnonzero(numpy_array(column.is_valid()))[0])
         raise ValueError(
-            f"{frame.place(row)}, column {name!r}: {shown(values[0])} is {column.type}, where text was learned from; "
-            f"give the column the type it had, or train with roles={{{name!r}: 'category'}}"
+            f"{frame.place(row)}, column {name!r}: {shown(values[0])} is {column.type}, where {_LEARNED[kind]} learned "
+            f"from; give the column the type it had, or train with roles={{{name!r}: 'category'}}"
         )
     return _bytes(_spelled(column, came))
 
@@ -212,9 +231,30 @@ def _bytes(column: Any) -> Any:
     return column.cast(pa.large_binary())
 
 
+_LEARNED = {TEXT: "text was", DATE: "dates were", SET: "lists were"}
+
+
+def _seconds(column: Any) -> Any:
+    """Return dates as seconds since 1970, in the time of their zone; times of day, as seconds since midnight."""
+    if kinds.is_time(column.type):
+        units = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[column.type.unit]
+        ticks = column.cast(pa.int32() if kinds.is_time32(column.type) else pa.int64()).cast(pa.int64())
+        return pc.divide(ticks, value_array([units])[0]).cast(ARROW[DATE])
+    if kinds.is_timestamp(column.type) and column.type.tz is not None:
+        try:
+            column = pc.local_timestamp(column)
+        except pa.ArrowInvalid:  # a zone that this machine does not know
+            column = column.cast(pa.timestamp(column.type.unit))
+    if not kinds.is_timestamp(column.type):
+        return column.cast(ARROW[DATE])
+    return pc.floor_temporal(column, unit="second").cast(ARROW[DATE])
+
+
 def _spelled(column: Any, came: str) -> Any:
     """Return numbers, booleans or dates as text: 3.0 and 3 alike as 3."""
     if came == NUMBER and not kinds.is_integer(column.type):
+        if kinds.is_duration(column.type):
+            return _spelled(_number_of_seconds(column), came)
         values = column.cast(pa.float64())
         values = pc.if_else(pc.is_nan(values), pa.NA, values)
         whole = pc.and_(pc.equal(values, pc.floor(values)), pc.less_equal(pc.abs(values), _EXACT))
@@ -226,6 +266,10 @@ def _spelled(column: Any, came: str) -> Any:
 def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
     if came == DATE:
         raise ValueError(f"column {name!r} holds dates ({column.type}), not numbers: turn them into numbers first")
+    if came == SET:
+        raise ValueError(f"column {name!r} holds lists ({column.type}), not numbers")
+    if kinds.is_duration(column.type):
+        return _number_of_seconds(column)
     if came != TEXT:
         return column.cast(pa.float64(), safe=False)
     words = pc.utf8_trim_whitespace(_bytes(column).cast(pa.large_string()))
@@ -238,6 +282,12 @@ def _numbers(column: Any, came: str, frame: Frame, name: str) -> Any:
         raise ValueError(
             f"{what}, where numbers were learned from; mend it, or train with roles={{{name!r}: 'category'}}"
         ) from None
+
+
+def _number_of_seconds(column: Any) -> Any:
+    """Return durations as numbers of seconds."""
+    units = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[column.type.unit]
+    return pc.divide(column.cast(pa.int64()).cast(pa.float64(), safe=False), value_array([units])[0])
 
 
 def _first_wrong(words: Any) -> int:
@@ -256,6 +306,8 @@ def _first_wrong(words: Any) -> int:
 def _booleans(column: Any, came: str, frame: Frame, name: str) -> Any:
     if came == BOOLEAN:
         return column
+    if came == SET:
+        raise ValueError(f"column {name!r} holds lists ({column.type}), which are neither true nor false")
     if came == TEXT:
         words = pc.utf8_lower(pc.utf8_trim_whitespace(_bytes(column).cast(pa.large_string())))
     else:

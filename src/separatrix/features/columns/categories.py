@@ -1,4 +1,4 @@
-"""Columns of categories and of truth values: a 0/1 feature for each value that was met.
+"""Columns of categories, of sets and of truth values: a 0/1 feature for each value that was met.
 
 A dictionary of bounded size holds the categories in the order in which they were first met. Those that come when it is full
 share hashed features, whose names are kept as far as a second bound allows. A category that was never met has no feature,
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 
 from separatrix.data.arrow_arrays import number_array, numpy_array, text_array
 from separatrix.engine.rows import Array, Floats, Ints
+from separatrix.features.columns.samples import strings
 from separatrix.features.words.arrow_text import texts_of
 from separatrix.features.words.ngrams import Grams
 from separatrix.features.words.vocabulary import Dictionary, Names
@@ -22,6 +24,10 @@ from separatrix.kernels.text import tokens as hashing
 
 _SPARE_BYTES = 8
 _UNKNOWN = number_array(np.array([-1], np.int32))[0]
+_NOTHING = text_array([b""], pa.large_binary())[0]
+_NONE = number_array(np.zeros(1, np.int64))[0]
+UNIT = "\x1f"
+"""What separates the items of a list that is written as text."""
 
 
 def hashed(values: Any) -> Grams:
@@ -38,6 +44,8 @@ class CategoryColumn:
     """One column of categories."""
 
     role = "category"
+    between = "="
+    """What stands between the column and the category in the name of a feature."""
 
     def __init__(self, name: str, most: int, n_hashed: int) -> None:
         self.name, self.most, self.n_hashed = name, most, n_hashed
@@ -49,7 +57,10 @@ class CategoryColumn:
         """Learn from a block of categories."""
         self.n_missing += column.null_count
         self.n += len(column) - column.null_count
-        categories = column.drop_null().unique()
+        self._meet(column.drop_null().unique())
+
+    def _meet(self, categories: Any) -> None:
+        """Take up those of some different categories that are new."""
         new = categories.filter(pc.is_null(pc.index_in(categories, self.values)))
         room = self.most - len(self.values)
         if len(new):
@@ -99,8 +110,9 @@ class CategoryColumn:
         if k >= self.n_values:
             return [f"{self.name} is missing"]
         if k < len(self.values):
-            return [f"{self.name}={self.values[k].as_py().decode('utf-8', 'replace')}"]
-        return [] if self.others is None else [f"{self.name}={other}" for other in self.others.of(k - len(self.values))]
+            return [f"{self.name}{self.between}{self.values[k].as_py().decode('utf-8', 'replace')}"]
+        beyond = k - len(self.values)
+        return [] if self.others is None else [f"{self.name}{self.between}{other}" for other in self.others.of(beyond)]
 
     def has_unnamed(self, k: int) -> bool:
         """Tell whether categories without a name were hashed to feature k."""
@@ -128,6 +140,66 @@ class CategoryColumn:
         if state["overflowed"]:
             self.others = Names(self.n_hashed, self.most)
             self.others.restore({key.removeprefix("others_"): arrays[key] for key in arrays if key.startswith("others_")})
+
+
+class SetColumn(CategoryColumn):
+    """One column of sets, written with a delimiter between their items: a feature for each item, and several in a row."""
+
+    role = "set"
+    between = " has "
+
+    def __init__(self, name: str, delimiter: str, most: int, n_hashed: int) -> None:
+        super().__init__(name, most, n_hashed)
+        self.delimiter = delimiter
+
+    def learn(self, column: Any, keys: Array) -> None:
+        """Learn from a block of sets."""
+        self.n_missing += column.null_count
+        self.n += len(column) - column.null_count
+        self._meet(items_of(column, self.delimiter)[0].unique())
+
+    def matrix(self, column: Any, dtype: Any) -> sp.csr_matrix:
+        """Return the features of each set, a row each."""
+        items, rows = items_of(column, self.delimiter)
+        coded = items.dictionary_encode()
+        features = self._features(coded.dictionary)[numpy_array(coded.indices)]
+        rows, features = rows[features >= 0], features[features >= 0]
+        if self.width > self.n_values:
+            missing = np.flatnonzero(~numpy_array(column.is_valid()))
+            rows, features = np.append(rows, missing), np.append(features, np.full(len(missing), self.n_values))
+        places = np.unique(rows * max(1, self.width) + features)
+        ptr = np.searchsorted(places, np.arange(len(column) + 1) * max(1, self.width))
+        indices = (places % max(1, self.width)).astype(np.int32)
+        X = sp.csr_matrix((np.ones(len(indices), dtype), indices, ptr.astype(np.int32)), shape=(len(column), self.width))
+        X.has_canonical_format = True
+        return X
+
+
+def items_of(column: Any, delimiter: str) -> tuple[Any, Ints]:
+    """Return the items of a column of sets as bytes, without blanks around them and empty ones, and the row of each.
+
+    Items may also be separated as those of `joined` lists are.
+    """
+    text = column.fill_null(_NOTHING)
+    if delimiter != UNIT:
+        text = pc.replace_substring(text, UNIT, delimiter)
+    lists = pc.split_pattern(text, delimiter)
+    items = pc.ascii_trim_whitespace(strings(lists.flatten())).cast(pa.large_binary())
+    rows: Ints = np.repeat(np.arange(len(column)), numpy_array(pc.list_value_length(lists)))
+    there = pc.not_equal(items, _NOTHING)
+    return items.filter(there), rows[numpy_array(there)]
+
+
+def joined(column: Any) -> Any:
+    """Return a column of lists as bytes, their items with `UNIT` in between; a list that is null is null."""
+    items = column.flatten()
+    lengths = numpy_array(pc.fill_null(pc.list_value_length(column).cast(pa.int64()), _NONE))
+    words = items.cast(pa.large_string()).cast(pa.large_binary())
+    there = numpy_array(words.is_valid())
+    ends = np.concatenate([[0], np.cumsum(there)])[np.concatenate([[0], np.cumsum(lengths)])]
+    lists = pa.LargeListArray.from_arrays(number_array(ends), words.drop_null())
+    texts = pc.binary_join(lists, text_array([UNIT], pa.large_binary())[0])
+    return pc.if_else(column.is_valid(), texts, pa.NA)
 
 
 class BooleanColumn:

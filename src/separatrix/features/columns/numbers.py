@@ -163,12 +163,16 @@ class NumberColumn:
             return [self.name]
         t, positive = self.thresholds[k], k < self.n_above
         if self.thermometer:
-            return [f"{self.name} > {spell(t)}" if positive else f"{self.name} < {spell(-t)}"]
+            return [f"{self.name} > {self.spelled(t)}" if positive else f"{self.name} < {self.spelled(-t)}"]
         last = k + 1 == (self.n_above if positive else len(self.thresholds))
         upto = None if last else self.thresholds[k + 1]
         if positive:
-            return [f"{self.name} > {spell(t)}" + ("" if upto is None else f" up to {spell(upto)}")]
-        return [f"{self.name} < {spell(-t)}" + ("" if upto is None else f" down to {spell(-upto)}")]
+            return [f"{self.name} > {self.spelled(t)}" + ("" if upto is None else f" up to {self.spelled(upto)}")]
+        return [f"{self.name} < {self.spelled(-t)}" + ("" if upto is None else f" down to {self.spelled(-upto)}")]
+
+    def spelled(self, x: float) -> str:
+        """Return a number as the names of features have it."""
+        return spell(x)
 
     def has_unnamed(self, k: int) -> bool:
         """Tell whether feature k stands for more than its names: never."""

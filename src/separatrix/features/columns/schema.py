@@ -15,10 +15,15 @@ import scipy.sparse as sp
 from separatrix.data.arrow_arrays import numpy_array
 from separatrix.data.errors import no_column
 from separatrix.engine.rows import Array, frozen
-from separatrix.features.columns.arrow_columns import ARROW, DATE, TEXT, Frame, TableBlocks, as_kind, floats, kind_of
-from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
+from separatrix.features.columns.arrow_columns import ARROW, TEXT, Frame, TableBlocks, as_kind, floats, kind_of
+from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, SetColumn
+from separatrix.features.columns.date_forms import DateForm
+from separatrix.features.columns.dates import DateColumn
+from separatrix.features.columns.misfits import Misfits
+from separatrix.features.columns.notations import is_written
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
-from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Role, inferred
+from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Form, Role, chosen, inferred
+from separatrix.features.columns.texts import TextColumn
 from separatrix.features.text import TextFeaturizer
 from separatrix.kernels.text import tables as kernels
 
@@ -26,55 +31,6 @@ LAID_OUT = 1 << 20
 BINS, FEWEST_BINS, ALL_BINS = 32, 4, 2048
 """How many bins a column of numbers has unless asked: 32, or, where that is more than 2,048 in all, fewer, down to 4."""
 TEXT_WIDTH = 1 << 20
-
-
-class TextColumn:
-    """One column of texts: its features are those of `TextFeaturizer`."""
-
-    role = "text"
-
-    def __init__(self, name: str, features: TextFeaturizer) -> None:
-        self.name, self.features = name, features
-        self.n = self.n_missing = 0
-        self.alone = False
-
-    def learn(self, column: Any, keys: Array) -> None:
-        """Learn from a block of texts."""
-        self.n_missing += column.null_count
-        self.n += len(column) - column.null_count
-        self.features.partial_fit(column)
-
-    def settle(self) -> None:
-        """Fix the features: they are."""
-
-    @property
-    def width(self) -> int:
-        """How many features there are."""
-        return self.features.n_features_out_
-
-    def names_of(self, k: int) -> list[str]:
-        """Return the n-grams of feature k."""
-        names = self.features.names_of(k)
-        return names if self.alone else [f"{self.name}: {name}" for name in names]
-
-    def all_names(self) -> list[str]:
-        """Return a name for each feature."""
-        names = self.features.get_feature_names_out().tolist()
-        return names if self.alone else [f"{self.name}: {name}" for name in names]
-
-    def has_unnamed(self, k: int) -> bool:
-        """Tell whether n-grams without a name were hashed to feature k."""
-        return self.features.has_unnamed(k)
-
-    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return what was learned."""
-        state, arrays = self.features.get_state()
-        return {"n": self.n, "n_missing": self.n_missing, "text": state}, arrays
-
-    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Take back what `state` gave."""
-        self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
-        self.features = TextFeaturizer.from_state(state["text"], arrays)
 
 
 class Settings(NamedTuple):
@@ -89,7 +45,9 @@ class Settings(NamedTuple):
     text: TextFeaturizer | None
 
 
-Part = NumberColumn | CategoryColumn | BooleanColumn | TextColumn
+Part = NumberColumn | CategoryColumn | BooleanColumn | DateColumn | TextColumn
+IN_MATRICES = ("set", "text")
+"""The roles of columns of which a row has any number of features. They come last."""
 
 
 class Schema:
@@ -102,6 +60,8 @@ class Schema:
         self.spelled: dict[str, bool] = {}
         self.roles: dict[str, Role] = {}
         self.parts: dict[str, Part] = {}
+        self.misfits: dict[str, Misfits] = {}
+        """Of the columns in which something that is not written as their values are was learned from as missing."""
         self.blocks = TableBlocks()
         self.n_rows = 0
         self.settled = False
@@ -115,11 +75,14 @@ class Schema:
         self._meet(frame)
         columns = {name: self._column(frame, name) for name in self.names if self._wanted(name)}
         table = pa.table(columns)
+        if self.roles:
+            table = self._read(table)
         while table.num_rows:
             table = table.slice(self.blocks.fill(table))
             if self.blocks.full:
+                is_first = not self.roles
                 self._learn()
-                table = table.select(list(self.parts))
+                table = self._read(table) if is_first else table.select(list(self.parts))
         self.blocks.keep()
 
     def _begin(self, frame: Frame) -> None:
@@ -148,7 +111,9 @@ class Schema:
             if self.kinds[name] is None:
                 arrow = frame.table.schema.field(name).type
                 role = self.settings.roles.get(name)
-                self.kinds[name] = KIND_FOR[role] if role else kind_of(arrow, name)
+                self.kinds[name] = KIND_FOR[role] if role in KIND_FOR else kind_of(arrow, name)
+                if role == "number" and kind_of(arrow, name) == TEXT and is_written(as_kind(frame, name, TEXT, True)):
+                    self.kinds[name] = TEXT
                 self.spelled[name] = bool(role) or kinds.is_dictionary(arrow)
                 if kinds.is_dictionary(arrow) and not role:
                     self.kinds[name] = TEXT
@@ -164,13 +129,34 @@ class Schema:
         return role != DROP
 
     def _column(self, frame: Frame, name: str) -> Any:
+        """Return a column by its kind, or, where its role says how it is written, by the kind in which it came."""
         kind = self.kinds[name]
-        if kind is None or kind == DATE:
+        if kind is None:
             return pa.nulls(frame.n)
+        if (form := self._form(name)) is not None:
+            came = kind_of(frame.table.schema.field(name).type, name) or kind
+            kind = came if came in form.kinds else form.kinds[0]
         column = as_kind(frame, name, kind, self.spelled[name])
         if ARROW[kind] == pa.float64():
             floats(column, frame.place, name)
         return column
+
+    def _form(self, name: str) -> Form | None:
+        """Return how the numbers or dates of a column are written, where that is known and must be."""
+        form = self.roles[name].form if name in self.roles else None
+        return None if isinstance(form, str) else form
+
+    def _read(self, table: Any) -> Any:
+        """Return the columns that are used as their parts learn them; note values that cannot be read."""
+        columns = {}
+        for name in self.parts:
+            column, form = table.column(name), self._form(name)
+            if form is not None:
+                column, written = form.parsed(whole := _whole(column)), whole
+                if column.null_count > written.null_count:
+                    self.misfits[name] = self.misfits.get(name, Misfits()) + Misfits.of(written, column)
+            columns[name] = column
+        return pa.table(columns)
 
     def _learn(self) -> None:
         """Learn from the rows of a block; what the columns are for, from the first."""
@@ -179,6 +165,7 @@ class Schema:
         if not self.roles:
             self.roles = self._roles(block)
             self.make_parts()
+            block = self._read(block)
         keys = row_keys(self.n_rows, block.num_rows)
         self.n_rows += block.num_rows
         for name, part in self.parts.items():
@@ -189,8 +176,10 @@ class Schema:
         """Return the role of each column, by the first block."""
         roles, wanted = {}, self.settings.roles
         for name in self.names:
-            if name in wanted:
-                roles[name] = Role(wanted[name])
+            if wanted.get(name) == DROP:
+                roles[name] = Role(DROP)
+            elif name in wanted:
+                roles[name] = chosen(name, wanted[name], self.kinds[name], _whole(block.column(name)))
             else:
                 column = _whole(block.column(name))
                 roles[name] = inferred(name, self.kinds[name], column, self.spelled[name], self.names)
@@ -208,18 +197,25 @@ class Schema:
     def make_parts(self) -> None:
         """Make a part for each column that is used: those of text come last."""
         used = [(name, role.role) for name, role in self.roles.items() if role.role != DROP]
-        n_numbers, n_texts = (sum(role == which for _, role in used) for which in ("number", "text"))
-        for name, role in sorted(used, key=lambda pair: pair[1] == "text"):
+        n_texts = sum(role == "text" for _, role in used)
+        n_numbers = sum(role in ("number", "date") for _, role in used)
+        for name, role in sorted(used, key=lambda pair: (pair[1] in IN_MATRICES, pair[1] == "text")):
             self.parts[name] = self._part(name, role, n_numbers, n_texts)
         if len(used) == 1 and n_texts:
             self.parts[used[0][0]].alone = True  # type: ignore[union-attr]
 
     def _part(self, name: str, role: str, n_numbers: int, n_texts: int) -> Part:
         how = self.settings
-        if role == "number":
+        form = self.roles[name].form
+        if role in ("number", "date"):
             sample = min(SAMPLE, max(1024, SAMPLES // n_numbers))
             n_bins = how.n_bins or max(FEWEST_BINS, min(BINS, ALL_BINS // n_numbers))
+            if role == "date":
+                is_time = isinstance(form, DateForm) and form.is_time
+                return DateColumn(name, is_time, how.numbers, n_bins, how.thermometer, sample)
             return NumberColumn(name, how.numbers, n_bins, how.thermometer, sample)
+        if role == "set":
+            return SetColumn(name, str(form), how.most, how.n_hashed)
         if role == "category":
             return CategoryColumn(name, how.most, how.n_hashed)
         if role == "boolean":
@@ -245,7 +241,9 @@ class Schema:
     @property
     def notes(self) -> list[str]:
         """What there is to say about the columns."""
-        return [role.note for role in self.roles.values() if role.note]
+        misfits = {name: misfits.note(name, form) for name, misfits in self.misfits.items() if (form := self._form(name))}
+        notes = ((role.note, misfits.get(name, "")) for name, role in self.roles.items())
+        return [note for pair in notes for note in pair if note]
 
     def add_note(self, name: str, note: str) -> None:
         """Say something more about a column."""
@@ -276,26 +274,49 @@ class Schema:
     def features(self, frame: Frame, dtype: Any) -> sp.csr_matrix:
         """Return the features of the rows of a table."""
         self._meet(frame)
-        columns = {name: self._column(frame, name) for name in self.parts}
-        texts = [(name, part) for name, part in self.parts.items() if isinstance(part, TextColumn)]
-        matrices = [part.features.transform(columns[name]) for name, part in texts]
+        columns = {name: self._transformed(frame, name) for name in self.parts}
+        apart = [(name, part) for name, part in self.parts.items() if isinstance(part, SetColumn | TextColumn)]
+        matrices = [part.matrix(columns[name], dtype) for name, part in apart]
         if len(matrices) == len(self.parts) == 1:
             return matrices[0].astype(dtype, copy=False)
         width = self.width
         if width > np.iinfo(np.int32).max:
             raise ValueError(f"there are {width:,} features, more than a matrix may have columns; drop or hash some columns")
-        others = [part for part in self.parts.values() if not isinstance(part, TextColumn)]
-        if others:
-            matrices.insert(0, self._laid_out(columns, others, frame.n, dtype))
+        if len(apart) < len(self.parts):
+            matrices.insert(0, self._laid_out(columns, frame.n, dtype))
         return _beside(matrices, frame.n, width, dtype)
 
     def values(self, frame: Frame) -> dict[str, Any]:
-        """Return the values, of the columns of a table that are used, of which their features are made: Arrow arrays."""
-        return {name: self._column(frame, name) for name in self.parts if name in frame.names}
+        """Return the values, of the columns of a table that are used, of which their features are made: Arrow arrays.
 
-    def _laid_out(self, columns: dict[str, Any], parts: list[Any], n: int, dtype: Any) -> sp.csr_matrix:
-        """Return the features of the columns that are not of text, block by block."""
-        bases, width = self.bases, sum(part.width for part in parts)
+        Dates are numbers of seconds.
+        """
+        columns = {name: self._transformed(frame, name) for name in self.parts if name in frame.names}
+        dates = {name: columns[name] for name in columns if isinstance(self.parts[name], DateColumn)}
+        return columns | {name: column.cast(pa.int64()).cast(pa.float64()) for name, column in dates.items()}
+
+    def _transformed(self, frame: Frame, name: str) -> Any:
+        """Return a column as its part takes it; raise for the first value that is not written as those learned from.
+
+        Where such values were learned from, they are missing.
+        """
+        column, form = self._column(frame, name), self._form(name)
+        if form is None:
+            return column
+        values = form.parsed(column)
+        if values.null_count > column.null_count and name not in self.misfits:
+            raise Misfits.of(column, values).error(name, form, frame.place)
+        return values
+
+    def _laid_out(self, columns: dict[str, Any], n: int, dtype: Any) -> sp.csr_matrix:
+        """Return the features of the columns of which a row has one run of features, block by block."""
+        parts: list[tuple[Any, Any, int]] = []
+        for name, part in self.parts.items():
+            if isinstance(part, DateColumn):
+                parts += part.parts(columns[name], self.bases[name])
+            elif part.role not in IN_MATRICES:
+                parts.append((part, columns[name], self.bases[name]))
+        width = sum(part.width for part, _, _ in parts)
         rows = max(1, min(n, LAID_OUT // len(parts)))
         ptr = np.zeros(n + 1, np.int64)
         indices, data = [], []
@@ -303,10 +324,10 @@ class Schema:
             size = min(rows, n - begin)
             start, count = (np.zeros((len(parts), size), np.int32) for _ in range(2))
             value, all_ones = np.empty((len(parts), size)), np.ones(len(parts), np.bool_)
-            for j, part in enumerate(parts):
-                column = columns[part.name].slice(begin, size)
+            for j, (part, whole, base) in enumerate(parts):
+                column = whole.slice(begin, size)
                 values = numpy_array(column) if isinstance(part, NumberColumn) else column
-                all_ones[j] = part.runs(values, bases[part.name], start[j], count[j], value[j])
+                all_ones[j] = part.runs(values, base, start[j], count[j], value[j])
             total = int(count.sum(dtype=np.int64))
             indices.append(np.empty(total, np.int32))
             data.append(np.empty(total, dtype))

@@ -1,0 +1,63 @@
+"""Columns of texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+
+from separatrix.engine.rows import Array
+from separatrix.features.text import TextFeaturizer
+
+
+class TextColumn:
+    """One column of texts: its features are those of `TextFeaturizer`."""
+
+    role = "text"
+
+    def __init__(self, name: str, features: TextFeaturizer) -> None:
+        self.name, self.features = name, features
+        self.n = self.n_missing = 0
+        self.alone = False
+
+    def learn(self, column: Any, keys: Array) -> None:
+        """Learn from a block of texts."""
+        self.n_missing += column.null_count
+        self.n += len(column) - column.null_count
+        self.features.partial_fit(column)
+
+    def settle(self) -> None:
+        """Fix the features: they are."""
+
+    def matrix(self, column: Any, dtype: Any) -> sp.csr_matrix:
+        """Return the features of each text, a row each."""
+        return self.features.transform(column)
+
+    @property
+    def width(self) -> int:
+        """How many features there are."""
+        return self.features.n_features_out_
+
+    def names_of(self, k: int) -> list[str]:
+        """Return the n-grams of feature k."""
+        names = self.features.names_of(k)
+        return names if self.alone else [f"{self.name}: {name}" for name in names]
+
+    def all_names(self) -> list[str]:
+        """Return a name for each feature."""
+        names = self.features.get_feature_names_out().tolist()
+        return names if self.alone else [f"{self.name}: {name}" for name in names]
+
+    def has_unnamed(self, k: int) -> bool:
+        """Tell whether n-grams without a name were hashed to feature k."""
+        return self.features.has_unnamed(k)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what was learned."""
+        state, arrays = self.features.get_state()
+        return {"n": self.n, "n_missing": self.n_missing, "text": state}, arrays
+
+    def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Take back what `state` gave."""
+        self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
+        self.features = TextFeaturizer.from_state(state["text"], arrays)
