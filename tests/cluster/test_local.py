@@ -64,7 +64,7 @@ def test_a_shard_that_kills_every_worker_is_named(tmp_path):
 
 
 def messages(n, seed):
-    """A table with a number, a category that only some shards know, and a text."""
+    """A table with a number, a category that only some shards know, a text, prices, dates and sets."""
     chance = random.Random(seed)
     words = "see you at noon tomorrow the meeting is in room four please bring your own pen and paper".split()
     rows = []
@@ -76,6 +76,9 @@ def messages(n, seed):
                 "length": chance.gauss(20, 5) if chance.random() < 0.9 else None,
                 "from": f"town {chance.randrange(3) + 3 * (i * 8 // n)}",
                 "text": " ".join(chance.sample(text, len(text))) + f" {i}",
+                "price": f"${chance.randrange(9000):,}.50" if i % 90 else "free",
+                "day": f"{chance.randrange(12) + 1}/{chance.randrange(28) + 1}/2024",
+                "tags": "|".join(chance.sample("abcdefg", chance.randrange(4))),
                 "label": "spam" if spam else "ham",
             }
         )
@@ -108,6 +111,8 @@ def test_columns_learned_in_shards_are_those_of_the_whole(tables, numbers, colum
     a, b = (features.transform(whole) for features in made)
     assert a.shape == b.shape and (abs(a - b) > 1e-12).nnz == 0
     assert one.get_feature_names_out().tolist() == made[1].get_feature_names_out().tolist()
+    assert [one.roles_[name] for name in ("price", "day", "tags")] == ["number", "date", "set"]
+    assert one.notes_ == made[1].notes_ and "9 values are not a number" in one.notes_[0]
 
 
 @pytest.mark.parametrize("form", ["numbers", "table"])

@@ -13,9 +13,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import separatrix
-from separatrix import AveragedPerceptron, Model, Perceptron, TextFeatures
+from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures
 from separatrix.engine.weights import Weights
-from separatrix.exporting import to_onnx, to_sklearn, to_sql
+from separatrix.exporting import sql_features, to_onnx, to_sklearn, to_sql
 from support.public_estimators import ESTIMATORS, seeded
 
 X, Y = load_iris(return_X_y=True)
@@ -192,3 +192,17 @@ def test_what_is_not_linear_is_refused():
             export(Perceptron())
         with pytest.raises(ValueError, match="one class"):
             export(Perceptron().partial_fit(X, np.zeros(150)))
+
+
+@pytest.mark.parametrize(
+    ("column", "what"),
+    [
+        (["2024-03-01", "2024-03-05"], "dates"),
+        ([["a"], ["a", "b"]], "sets"),
+        (["$1", "$2"], "numbers written as text"),
+    ],
+)
+def test_columns_that_databases_compute_in_different_ways_are_named(column, what):
+    features = TableFeatures().fit({"c": column})
+    with pytest.raises(ValueError, match=f"column 'c' holds {what}, whose features have no standard SQL"):
+        sql_features(features)

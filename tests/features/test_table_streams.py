@@ -38,6 +38,11 @@ def test_batches_leave_no_trace(data):
             "text": [" ".join(rng.choice(["win", "free", "home", "you"], 4)) for _ in range(n)],
             "id": [f"{k:032d}" for k in range(n)],
             "late": pa.array([None] * (n // 2) + ["a"] * (n - n // 2), pa.string()),
+            "price": [f"${k:,}.50" for k in rng.integers(0, 5000, n)],
+            "day": pa.array([f"2024-0{k}-1{k}" if k else None for k in rng.integers(0, 9, n)], pa.string()),
+            "moment": pa.array(np.datetime64("2024-02-28", "s") + rng.integers(0, 10**6, n)),
+            "sets": ["|".join(rng.choice(["a", "b", "c"], k)) for k in rng.integers(1, 4, n)],
+            "lists": [rng.choice(["a", "b", "c"], k).tolist() for k in rng.integers(0, 4, n)],
         }
     )
     cuts = sorted({0, n, *data.draw(st.lists(st.integers(0, n), max_size=6))})
@@ -46,7 +51,7 @@ def test_batches_leave_no_trace(data):
         "n_bins": 4,
         "max_categories": 5,
         "n_hashed": 8,
-        "roles": {"many": "category", "text": "text"},
+        "roles": {"many": "category", "text": "text", "price": "number", "day": "date", "sets": "set"},
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrow_columns, "BLOCK_ROWS", data.draw(st.sampled_from([7, 16, 1000])))

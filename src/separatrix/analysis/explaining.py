@@ -154,7 +154,9 @@ def _values_of(x: Any) -> Callable[[str], Any]:
 
 
 def _listed(x: dict[str, Any]) -> dict[str, Any]:
-    return {name: value if np.ndim(value) else [value] for name, value in x.items()}
+    """Return a row as a table; where all values are lists, they are columns, and else one of them is a set."""
+    are_columns = all(np.ndim(value) for value in x.values())
+    return {name: value if are_columns else [value] for name, value in x.items()}
 
 
 def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, Any]:

@@ -20,7 +20,14 @@ from separatrix.engine.rules import in_words
 if TYPE_CHECKING:
     from separatrix.engine.parameters import ParameterError
 
-ROLE_OPTIONS = {"drop": "--drop", "category": "--categorical", "number": "--number", "text": "--text"}
+ROLE_OPTIONS = {
+    "drop": "--drop",
+    "category": "--categorical",
+    "number": "--number",
+    "text": "--text",
+    "date": "--date",
+    "set": "--set",
+}
 """The option that gives a column a role; of the others there is none, and their advice stays as it is."""
 RENAMED = {
     "C": "-C",

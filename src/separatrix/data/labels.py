@@ -40,6 +40,8 @@ class Unlabelled:
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
         """Tell which rows of a batch have a label; None if all have one."""
+        if str(getattr(labels, "type", "")).startswith(("list", "large_list")):
+            raise DataError(f"{origin.file}: the label holds lists, and a label is one value; name its column with label=")
         missing = without_label(labels)
         if missing is None:
             return None

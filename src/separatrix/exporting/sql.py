@@ -98,7 +98,8 @@ def _literal(label: Any) -> str:
 def sql_features(features: Featurizer, quote: str = '"') -> list[str]:
     r"""Return a SQL expression for each feature of a table: 0 or 1, or a scaled number.
 
-    Raise ValueError for columns of text and for hashed categories, which SQL cannot compute.
+    Raise ValueError for columns of text and for hashed categories, which SQL cannot compute, and for dates, sets and numbers
+    written as text, which every database computes in another way.
 
     Examples
     --------
@@ -110,6 +111,12 @@ def sql_features(features: Featurizer, quote: str = '"') -> list[str]:
     expressions: list[str] = []
     for name, column in features.schema.parts.items():
         sql_name = quoted(name, quote)
+        if features.schema.roles[name].form is not None:
+            what = "numbers written as text" if column.role == "number" else f"{column.role}s"
+            raise ValueError(
+                f"column {name!r} holds {what}, whose features have no standard SQL: train with numbers or categories made "
+                f"of it, or without it, roles={{{name!r}: 'drop'}}"
+            )
         if isinstance(column, NumberColumn):
             of_column = _of_numbers(column, sql_name)
         elif isinstance(column, CategoryColumn) and column.others is None:

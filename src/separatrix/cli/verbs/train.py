@@ -53,6 +53,8 @@ class TrainOptions:
     text: Annotated[list[str] | None, Option(help="Text column; repeatable.")] = None
     categorical: Categorical = None
     number: Annotated[list[str] | None, Option(help="Number column; repeatable.")] = None
+    date: Annotated[list[str] | None, Option(help="Column of dates or times; repeatable.")] = None
+    sets: Annotated[list[str] | None, Option("--set", help="Column of sets, such as red|green; repeatable.")] = None
     drop: Drop = None
     numbers: Annotated[
         str | None, Option(help="How numbers become features: bins, standard, max-abs or none; by default bins.")
@@ -121,6 +123,7 @@ class TrainOptions:
     def roles(self) -> dict[str, str]:
         """Return the roles given to columns, by the column's name or number."""
         columns = {"text": self.text, "category": self.categorical, "number": self.number, "drop": self.drop}
+        columns |= {"date": self.date, "set": self.sets}
         return {column: role for role, names in columns.items() for column in names or ()}
 
 

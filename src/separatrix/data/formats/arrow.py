@@ -1,6 +1,7 @@
 """Parquet and Arrow (Feather, IPC file or stream): columns with declared types, in batches of bounded size.
 
-Dictionaries are spelled out, decimals become float64, NaN is a missing value. Lists, structs and raw bytes are refused.
+Dictionaries are spelled out, decimals become float64, NaN is a missing value. Lists of strings or of whole
+numbers are read; other lists, structs and raw bytes are refused.
 """
 
 from __future__ import annotations
@@ -131,6 +132,10 @@ def _plain(field: Any, name: str) -> Any:
         return pa.string()
     if pa.types.is_decimal(kind) or pa.types.is_float16(kind):
         return pa.float64()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        items = _plain(kind.value_field.with_name(field.name), name)
+        if pa.types.is_string(items) or pa.types.is_integer(items):
+            return pa.list_(items)
     if pa.types.is_nested(kind) or not (pa.types.is_primitive(kind) or pa.types.is_boolean(kind)):
         raise DataError(f"{name}, column {field.name}: {kind} is not read; only numbers, text, booleans and dates are")
     return kind

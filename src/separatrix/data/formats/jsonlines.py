@@ -1,4 +1,7 @@
-"""JSON lines: one flat object a line, of numbers, strings, true and false. A key that a line lacks is missing there."""
+"""JSON lines: one object a line, of numbers, strings, true and false, and lists of strings.
+
+A key that a line lacks is missing there.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from separatrix.data.column_types import NUMBER, TEXT, WHOLE
 from separatrix.data.errors import DataError, Origin, shown
 from separatrix.data.streams import Block, Stream, blocks, in_order
 
-FLAG = "flag"
-_TYPES = columns.TYPES | {FLAG: pa.bool_()}
-_WORDS = {NUMBER: "a number", WHOLE: "a whole number", TEXT: "a string", FLAG: "true or false"}
+FLAG, LIST = "flag", "list"
+_TYPES = columns.TYPES | {FLAG: pa.bool_(), LIST: pa.list_(pa.string())}
+_WORDS = {NUMBER: "a number", WHOLE: "a whole number", TEXT: "a string", FLAG: "true or false", LIST: "a list of strings"}
 
 
 class JsonReader:
@@ -156,8 +159,9 @@ def _object(text: bytes) -> tuple[dict[str, Any], str]:
     if not isinstance(values, dict):
         return {}, f'{shown(text.decode())} is not an object; each line is one, such as {{"x": 1, "label": "a"}}'
     for name, value in values.items():
-        if isinstance(value, dict | list):
-            return {}, f"key {shown(name)} holds {shown(json.dumps(value))}; only numbers, strings, true and false are read"
+        if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str | None) for item in value)):
+            what = f"key {shown(name)} holds {shown(json.dumps(value))}"
+            return {}, f"{what}; only numbers, strings, true, false and lists of strings are read"
         if isinstance(value, float) and not abs(value) < np.inf:
             return {}, f"key {shown(name)}: {value} is not a finite number; put null for a missing value"
     return values, ""
@@ -173,4 +177,6 @@ def _kind(value: Any) -> str | None:
             return WHOLE
         case int() | float():
             return NUMBER
+        case list():
+            return LIST
     return TEXT

@@ -214,7 +214,7 @@ def as_kind(frame: Frame, name: str, kind: str, spelled: bool) -> Any:
         return _seconds(column)
     if came == SET:
         return joined(column)
-    if came == TEXT and kind != DATE:
+    if came == TEXT and kind == TEXT:
         return _bytes(column)
     if not spelled and len(values := column.drop_null()):
         row = int(np.flatnonzero(numpy_array(column.is_valid()))[0])

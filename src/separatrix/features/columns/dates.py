@@ -68,10 +68,10 @@ class DateColumn:
     @property
     def columns(self) -> dict[str, NumberColumn | CategoryColumn]:
         """The columns of which this one is made."""
-        if self.is_time:
-            return {"ordinal": self.ordinal, "hour": self.hour}
-        date = {"ordinal": self.ordinal, "year": self.year, "month": self.month, "weekday": self.weekday}
-        return date | {"hour": self.hour}
+        columns: dict[str, NumberColumn | CategoryColumn] = {"ordinal": self.ordinal}
+        if not self.is_time:
+            columns |= {"year": self.year, "month": self.month, "weekday": self.weekday}
+        return columns | {"hour": self.hour}
 
     @property
     def used(self) -> list[NumberColumn | CategoryColumn]:

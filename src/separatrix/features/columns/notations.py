@@ -113,9 +113,8 @@ class Notation:
 
 
 def is_written(column: Any) -> bool:
-    """Tell whether the first values of a column of text are numbers that are not written plainly."""
-    values = Counted(column.slice(0, LOOKED_AT))
-    return looks_written(values.look) and found(values) is not None
+    """Tell whether the first values of a column of text, which is said to hold numbers, are not written plainly."""
+    return found(Counted(column.slice(0, LOOKED_AT)), least=0.5) is not None
 
 
 def looks_written(words: Any) -> bool:

@@ -114,7 +114,7 @@ def chosen(name: str, role: str, kind: str | None, column: Any) -> Role:
             )
         return Role(role) if date is None else Role(role, _noted(name, date[1]), date[0])
     if kind == NUMBER:
-        return Role(role, form=date_forms.form_of_numbers(name, column, names))
+        return Role(role, form=date_forms.form_of_numbers(name, column))
     return Role(role, form=date_forms.form_of_dates(column) if kind == DATE else DateForm("year first"))
 
 

@@ -28,7 +28,7 @@ def strings(column: Any) -> Any:
         return text_array(decoded, pa.large_string())
 
 
-def matches(words: Any, pattern: str, share: float = 0.9) -> bool:
+def matches(words: Any, pattern: str, share: float = 0.5) -> bool:
     """Tell whether at least this share of some values matches."""
     return bool(len(words)) and (pc.sum(pc.match_substring_regex(words, pattern)).as_py() or 0) >= share * len(words)
 

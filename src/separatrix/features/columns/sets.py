@@ -72,7 +72,7 @@ def _are_sets(column: Any, delimiter: str) -> bool:
         return False
     commonest = np.bincount(lengths[several]).max() / len(several)
     singles = np.count_nonzero(lengths == 1) / len(column)
-    return delimiter in _STRONG or commonest < 0.95 or singles >= 0.1
+    return delimiter in _STRONG or bool(commonest < 0.95 or singles >= 0.1)
 
 
 def _n_words(texts: Any) -> float:

@@ -1,0 +1,100 @@
+"""Prices, dates and sets as they are written in files of any format, from `train` to `predict` and `explain`."""
+
+import csv
+import datetime
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from separatrix.cli import app
+from separatrix.modelfile.archive import load
+from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
+
+FORMS = ("csv", "jsonl", "parquet")
+
+
+def run(*arguments, status=0):
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == status, result.output + str(result.exception)
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The same sales in three formats, each in its own words, and a model of each."""
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("sales")
+    rows = []
+    for _ in range(400):
+        moment = datetime.datetime(2022, 1, 1) + datetime.timedelta(hours=int(rng.integers(0, 20_000)))
+        tags = sorted(rng.choice(["new", "red", "sale", "small", "used"], rng.integers(1, 4), replace=False).tolist())
+        price = round(float(rng.gamma(2, 900)), 2)
+        score = 2 * ("sale" in tags) - (price > 1500) + (moment.weekday() > 4) + 0.2 * rng.normal()
+        rows.append({"moment": moment, "tags": tags, "price": price, "sold": "yes" if score > 0.9 else "no"})
+    with (folder / "sales.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(rows[0])
+        for row in rows:
+            writer.writerow([f"{row['moment']:%m/%d/%Y %H:%M}", "|".join(row["tags"]), f"${row['price']:,.2f}", row["sold"]])
+    lines = [json.dumps(row | {"moment": row["moment"].isoformat()}) for row in rows]
+    (folder / "sales.jsonl").write_text("\n".join(lines) + "\n")
+    pq.write_table(pa.Table.from_pylist(rows), folder / "sales.parquet")
+    for form in FORMS:
+        run("train", folder / f"sales.{form}", "-o", folder / f"{form}.sepx", "--quiet")
+    return folder
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_format_gives_the_same_model(folder, form):
+    printed = run("train", folder / f"sales.{form}").stdout
+    assert [line.split()[:2] for line in printed.splitlines()[2:5]] == [
+        ["moment", "date"],
+        ["tags", "set"],
+        ["price", "number"],
+    ]
+    margins = [run("predict", folder / f"{model}.sepx", folder / f"sales.{form}").stdout for model in ("csv", form)]
+    assert margins[0] == margins[1] == run("predict", folder / "csv.sepx", folder / "sales.csv").stdout
+    explained = run("explain", folder / f"{form}.sepx", folder / f"sales.{form}").stdout
+    assert "moment day of week=" in explained and "tags has " in explained
+    json.loads(run("explain", folder / f"{form}.sepx", folder / f"sales.{form}", "--json").stdout)
+
+
+def test_rows_of_the_server(folder):
+    readers = {form: RequestReader(load(folder / f"{form}.sepx", plain=True).features, Limits()) for form in FORMS}
+
+    def names(form, **row):
+        examples = readers[form].one(json.dumps({"row": row}).encode(), labelled=False)
+        return {readers[form].features.names_of(j)[0] for j in examples.indices}
+
+    written = names("csv", moment="07/15/2023 17:00", tags="new|red|unheard", price="$1,250.00")
+    assert {"moment month=7", "moment day of week=Sat", "moment hour=17", "tags has new", "tags has red"} <= written
+    typed = {"moment": "2023-07-15T17:00:00", "tags": ["new", "red"], "price": 1250}
+    assert all(names(form, **typed) == written for form in FORMS)
+    with pytest.raises(RequestError) as caught:
+        names("csv", moment="soon", tags=None, price=None)
+    assert "'soon' is not a date such as 03/25/2024" in caught.value.message
+
+
+def test_roles_as_options(folder):
+    data = folder / "sales.csv"
+    printed = run("train", data, "--date", "moment", "--set", "tags").stdout
+    assert "moment  date" in printed and "tags    set" in printed
+    printed = run("train", data, "--categorical", "tags", "--drop", "moment").stdout
+    assert "tags    category" in printed
+    assert "column 'tags': 'new|red'" not in printed
+    error = run("train", data, "--date", "tags", status=2).stderr
+    assert "is no date in a known form" in error
+
+
+def test_sql_names_the_column_and_the_option(folder):
+    error = run("export", folder / "csv.sepx", "--to", "sql", status=2).stderr
+    assert "column 'moment' holds dates, whose features have no standard SQL" in error and "--drop moment" in error
+
+
+def test_lists_are_no_labels(folder):
+    for form in ("jsonl", "parquet"):
+        error = run("train", folder / f"sales.{form}", "--label", "tags", status=2).stderr
+        assert f"sales.{form}: the label holds lists, and a label is one value; name its column with --label" in error
