@@ -29,6 +29,8 @@ RARE = 10
 ACCURACY, REMOVED = 0.99, 0.95
 """What a column that alone predicts the label reaches: accuracy, and the share of the errors of always predicting the most
 frequent class that it removes."""
+GLANCE, ACCURACY_AT_A_GLANCE = 1000, 0.95
+"""A column whose values do not separate the labels of so many rows so well is not looked at further."""
 MOST_NAMED = 5
 """Of more columns only the best are named."""
 NEIGHBOURS = 3
@@ -108,9 +110,10 @@ def telling_columns(columns: dict[str, Any], labels: Ints) -> list[Telling]:
     allowed = min(1 - ACCURACY, (1 - REMOVED) * (1 - counts.max() / n)) * n
     telling = []
     for name, column in columns.items():
-        right = _most_right(column.take(number_array(rows)), labels, len(common))
-        if n - right <= allowed:
-            telling.append(Telling(name, right / n, n))
+        if _may_tell(column.take(number_array(rows[:GLANCE])), labels[:GLANCE], len(common)):
+            right = _most_right(column.take(number_array(rows)), labels, len(common))
+            if n - right <= allowed:
+                telling.append(Telling(name, right / n, n))
     telling.sort(key=lambda each: -each.accuracy)
     n_others = len(telling) - MOST_NAMED
     if n_others > 0:
@@ -118,14 +121,19 @@ def telling_columns(columns: dict[str, Any], labels: Ints) -> list[Telling]:
     return telling
 
 
+def _may_tell(column: Any, labels: Ints, n_classes: int) -> bool:
+    """Tell whether the most frequent label of each value, in a few rows, is nearly always theirs: most columns end here."""
+    largest, _ = _two_largest(_codes(column), labels, n_classes)
+    return int(largest.sum()) >= ACCURACY_AT_A_GLANCE * len(labels)
+
+
 def _most_right(column: Any, labels: Ints, n_classes: int) -> int:
     """Return how many labels a column predicts correctly."""
+    by_value = _right_by_value(_codes(column), labels, n_classes)
     if kinds.is_floating(column.type):
-        values = numpy_array(column)
-        _, codes = np.unique(values, return_inverse=True)
-        by_neighbours = _right_by_neighbours(labels[np.argsort(values, kind="stable")])
-        return max(by_neighbours, _right_by_value(codes, labels, n_classes))
-    return _right_by_value(_codes(column), labels, n_classes)
+        ascending = np.argsort(numpy_array(column), kind="stable")
+        return max(by_value, _right_by_neighbours(labels[ascending]))
+    return by_value
 
 
 def _decoded(column: Any) -> Any:
@@ -145,17 +153,20 @@ def _codes(column: Any) -> Ints:
 
 def _right_by_value(codes: Ints, labels: Ints, n_classes: int) -> int:
     """Return how many labels the most frequent label of the other rows with the same value predicts correctly."""
+    # These are the rows with the most frequent label of their value, if it is the most frequent one without the row, too.
+    largest, second = _two_largest(codes, labels, n_classes)
+    return int(largest[largest - 1 > second].sum())
+
+
+def _two_largest(codes: Ints, labels: Ints, n_classes: int) -> tuple[Ints, Ints]:
+    """Return, for each value, how many rows have its most frequent label, and how many the second most frequent one."""
     pairs, counts = np.unique(codes * n_classes + labels, return_counts=True)
-    # Of each value, the largest and the second largest number of rows with one label: rows of the most frequent label are
-    # predicted correctly if it is the most frequent one without them, too.
     values = pairs // n_classes
     order = np.lexsort((-counts, values))
     values, counts = values[order], counts[order]
-    first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    largest = counts[first]
-    has_second = np.append(values[1:] == values[:-1], False)[first]
-    second = np.where(has_second, np.append(counts[1:], 0)[first], 0)
-    return int(largest[largest - 1 > second].sum())
+    repeats = np.append(values[1:] == values[:-1], False)  # whether the next pair has the same value
+    first = np.flatnonzero(~np.insert(repeats[:-1], 0, False))
+    return counts[first], np.where(repeats, np.append(counts[1:], 0), 0)[first]
 
 
 def _right_by_neighbours(labels: Ints) -> int:
