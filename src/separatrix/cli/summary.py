@@ -18,8 +18,8 @@ from separatrix.files.ingest import TrainingBlocks
 from separatrix.files.out_of_core import counts_by_class
 from separatrix.learners.linear_base import LinearLearner
 
-ENOUGH_ROWS = 100_000
-"""The training error is counted on so many rows at most."""
+ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
+"""The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 
@@ -69,8 +69,10 @@ def summarise(
     }
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
-    evaluated: Iterable[Problem] = blocks.sample(ENOUGH_ROWS) if held_out is None else held_out
     K = len(gathered.classes)
+    terms = blocks.entries / blocks.n * (K if K > 2 else 1)
+    enough_rows = max(ENOUGH_ROWS, int(ENOUGH_TERMS / max(1.0, terms)))
+    evaluated: Iterable[Problem] = blocks.sample(enough_rows) if held_out is None else held_out
     counts, right = counts_by_class(evaluated, K, lambda rows: learner.decide(learner.scores(rows), K))
     if held_out is None:
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}

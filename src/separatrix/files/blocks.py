@@ -95,7 +95,7 @@ class Blocks:
         self.block_bytes = block_bytes or min(BLOCK_BYTES, max(1 << 20, memory // 4))
         # Larger chunks make fewer pieces of a block.
         self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 2)
-        self.n = self.d = 0
+        self.n = self.d = self.entries = 0
         self.sizes: list[int] = []
         self._buffer, self._total = RowBuffer(), 0
         self._changes, self._last_code = 0, -1
@@ -125,6 +125,7 @@ class Blocks:
         self._buffer.add(X, codes)
         self._total += self._buffer.bytes - before
         self.n += X.shape[0]
+        self.entries += X.nnz if sp.issparse(X) else X.size
         self.d = max(self.d, X.shape[1])
         if self._spill is None and self._total > max(self.memory, self.block_bytes):
             self._spill = SpillFile(self.folder, self.seed)
