@@ -178,7 +178,8 @@ def _delimiter(text: bytes, options: Options, whole: bool) -> str:
     records = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, _quote(spread, BLANKS, options, False))
     share, many = _agreement(np.abs(records.fields))
     if share >= 0.9 and (many > scores[best][1] or scores[best][0] < 0.5):
-        words = spread.decode("utf-8", "replace").split()
+        titles, _, rows = spread.decode("utf-8", "replace").partition("\n")
+        words = (rows or titles).split()
         if sum(NUMBER.fullmatch(word) is not None for word in words) * 2 >= len(words):
             return BLANKS
     return best if scores[best][0] else ","

@@ -119,7 +119,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     if absent := [name for name in drop if name not in source.schema.names]:
         raise DataError(f"{source.name}: {no_column(absent[0], source.schema.names, most=20)}")
     if not features:
-        raise DataError(f"{source.name}: there is no column beside the label")
+        raise DataError(f"{source.name}: there is no column beside the label{source.why_alone}")
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled
     blocks: list[Any] = []
     labels = []

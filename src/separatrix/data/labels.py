@@ -5,6 +5,7 @@ A row has no label where its label is null, NaN, empty, a question mark or the w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,3 +103,22 @@ def labels_at(labels: Any, rows: NDArray[np.int64]) -> Any:
     from separatrix.data.arrow_arrays import number_array
 
     return labels.take(number_array(rows))
+
+
+def alike(labels: Sequence[Any]) -> list[str]:
+    """Return a note for labels that differ only in case: they may be meant as one class.
+
+    Examples
+    --------
+    >>> alike(["No", "Yes", "no", "maybe"])
+    ["the labels 'No' and 'no' differ only in case: are they one class?"]
+    """
+    spellings: dict[str, list[Any]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            spellings.setdefault(label.casefold(), []).append(label)
+    several = [" and ".join(map(repr, same)) for same in spellings.values() if len(same) > 1]
+    if not several:
+        return []
+    more = f" (and {len(several) - 3} more)" if len(several) > 3 else ""
+    return [f"the labels {', '.join(several[:3])}{more} differ only in case: are they one class?"]

@@ -71,6 +71,11 @@ class Source:
         return getattr(self.reader, "width", None)
 
     @property
+    def why_alone(self) -> str:
+        """What a message about a table of one column adds: of text, that no delimiter was found."""
+        return getattr(self.reader, "why_alone", "")
+
+    @property
     def skipped(self) -> int:
         """How many lines were left out, in the reading that is under way or the last one."""
         return self._options.skips.count

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ import numpy as np
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
-from separatrix.data.labels import Unlabelled, labels_at
+from separatrix.data.labels import Unlabelled, alike, labels_at
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -87,11 +88,12 @@ def read_blocks(
         split.add_rows(source, report)
     else:
         assert features is not None and source.label is not None
-        rows = _Rereadable(source, folder)
-        if not learned:
-            split.learn(features, rows, source, report)
-            split.leaks = features.leak_search()
-        split.add_tables(features, rows, source.label, report)
+        _check_columns(source)
+        with closing(_Rereadable(source, folder)) as rows:
+            if not learned:
+                split.learn(features, rows, source, report)
+                split.leaks = features.leak_search()
+            split.add_tables(features, rows, source.label, report)
     counts = [split.unlabelled]
     if validation is not None and held_out is not None:
         separate = _Split(held_out, None, 0.0, seed, Unlabelled.as_chosen(missing_label))
@@ -101,14 +103,14 @@ def read_blocks(
             separate.add_tables(features, validation, _label_of(validation, source), report)
         counts.append(separate.unlabelled)
     if not blocks.n:
-        raise _nothing_left(source.name, counts[0])
+        raise _nothing_left(source, counts[0])
     classes = blocks.settle()
     if held_out is not None:
         held_out.settle(classes)
         if held_out.n == 0:
             raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
         held_out.d = blocks.d = max(held_out.d, blocks.d)
-    notes = [unlabelled.note for unlabelled in counts if unlabelled.count]
+    notes = [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
     return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 
@@ -124,6 +126,12 @@ def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[s
     return roles
 
 
+def _check_columns(source: Source) -> None:
+    """Raise where a table has the label and no other column."""
+    if source.schema is not None and source.schema.names == [source.label]:
+        raise DataError(f"{source.name}: there is no column beside {source.label}, the label{source.why_alone}")
+
+
 def _label_of(validation: Source, source: Source) -> str:
     if source.label is None or validation.schema is None or source.label not in validation.schema.names:
         columns = () if validation.schema is None else validation.schema.names
@@ -131,10 +139,11 @@ def _label_of(validation: Source, source: Source) -> str:
     return source.label
 
 
-def _nothing_left(name: str, unlabelled: Unlabelled) -> DataError:
+def _nothing_left(source: Source, unlabelled: Unlabelled) -> DataError:
     if unlabelled.count:
-        return NoExampleError(f"{name}: there is no row with a label to learn from; {unlabelled.note}")
-    return DataError(f"{name}: every example is held out: nothing is left to learn from")
+        ask = "" if source.label is None else f"; is {source.label} the label column? label= names another one"
+        return NoExampleError(f"{source.name}: there is no row with a label to learn from; {unlabelled.note}{ask}")
+    return DataError(f"{source.name}: every example is held out: nothing is left to learn from")
 
 
 def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
@@ -170,7 +179,7 @@ class _Split:
                 features.partial_fit(table)
             report("learning the columns", len(batch))
         if not features.is_fitted():
-            raise _nothing_left(source.name, counting)
+            raise _nothing_left(source, counting)
 
     def add_tables(self, features: TableFeaturizer, batches: Any, label: str, report: Report) -> None:
         """Add the rows of a table as features."""
@@ -236,3 +245,8 @@ class _Rereadable:
         with pa.ipc.open_stream(self._file) as reader:
             for table, origin in zip(reader, self._origins, strict=True):
                 yield TableBatch(table, origin)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()

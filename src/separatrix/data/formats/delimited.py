@@ -51,7 +51,7 @@ class DelimitedReader:
         try:
             self.label = columns.label_name(self.names, options.label, self.dialect.label, where)
         except DataError as problem:
-            raise DataError(f"{problem}{self._alone()}") from None
+            raise DataError(f"{problem}{self.why_alone}") from None
         unknown = sorted(set(options.types) - set(self.names))
         if unknown:
             raise DataError(f"{where}: {no_column(unknown[0], self.names)} (types names it)")
@@ -62,13 +62,14 @@ class DelimitedReader:
                 self._widen(block)
             self.settled()
 
-    def _alone(self) -> str:
-        """Return, of a table of one column, what may be the reason for that."""
+    @property
+    def why_alone(self) -> str:
+        """What may be the reason, if the table has one column."""
         if len(self.names) > 1:
             return ""
         delimiter = self.options.delimiter
         wrong = "none of tab, semicolon, bar, comma and blanks" if delimiter is None else f"not {delimiter!r}"
-        return f"; all is one column: the delimiter is {wrong}"
+        return f"; all is one column: the delimiter is {wrong}, and delimiter= names another"
 
     @property
     def schema(self) -> pa.Schema:
