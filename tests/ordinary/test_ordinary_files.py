@@ -142,6 +142,7 @@ def test_a_table_through_a_pipe():
     assert accuracy_in(output) >= 0.8 and roles_in(output)["plan"] == "category"
 
 
+@PENDING_PART
 def test_a_word_among_numbers_that_comes_late(tmp_path):
     rows = customers(80_000)
     rows[-1] = rows[-1].replace(",", ",unknown,", 1).replace(",unknown," + rows[-1].split(",")[1], ",unknown", 1)
@@ -151,6 +152,7 @@ def test_a_word_among_numbers_that_comes_late(tmp_path):
     assert accuracy_in(output) > 0.87 and classes_in(output) == ("no", "yes"), output
 
 
+@PENDING_PART
 def test_a_rare_class_is_found_with_balanced_weights(tmp_path):
     path = write(tmp_path / "rows.csv", customers(20_000, share=0.01))
     recalls = []
@@ -161,6 +163,7 @@ def test_a_rare_class_is_found_with_balanced_weights(tmp_path):
     assert recalls[0] < 0.5 < recalls[1], recalls
 
 
+@PENDING_PART
 def test_a_list_in_a_parquet_column(tmp_path):
     visits = [int(row.split(",")[1]) for row in customers(100)]
     tags = [["a", "b"]] * 100
@@ -172,6 +175,7 @@ def test_a_list_in_a_parquet_column(tmp_path):
     assert accuracy_in(output) > 0.85
 
 
+@PENDING_PART
 def test_a_spreadsheet_is_named(tmp_path):
     path = tmp_path / "book.xlsx"
     with zipfile.ZipFile(path, "w") as book:
@@ -225,6 +229,7 @@ def test_predictions_of_rows_without_labels(model, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "predict", "explain"])
+@PENDING_PART
 def test_short_rows_in_a_test_file(model, tmp_path, verb):
     output = run(verb, model, FILES / "short_rows.csv", status=2)
     assert "line 41: 3 columns" in output and "--on-error skip" in output
@@ -233,6 +238,7 @@ def test_short_rows_in_a_test_file(model, tmp_path, verb):
     assert verb == "explain" or "2 lines" in output
 
 
+@PENDING_PART
 def test_another_encoding_than_in_training(tmp_path):
     run("train", FILES / "utf_16_le.csv", "-o", tmp_path / "model.sepx", "--quiet")
     output = run("evaluate", tmp_path / "model.sepx", FILES / "latin_1.csv")
