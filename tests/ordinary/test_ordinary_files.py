@@ -46,7 +46,9 @@ def roles_in(output):
     header = next(i for i, line in enumerate(lines) if line.split() == ["column", "role", "features", "missing"])
     at = lines[header].index("role")
     table = lines[header + 1 :]
-    end = next(i for i, line in enumerate(table) if line.startswith(("  note:", "  warning:")) or " features; " in line)
+    end = next(
+        i for i, line in enumerate(table) if line.startswith(("  note:", "  warning:")) or re.search(r" features?; ", line)
+    )
     return {line[:at].strip(): line[at:].split()[0] for line in table[:end]}
 
 

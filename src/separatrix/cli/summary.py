@@ -10,6 +10,7 @@ import numpy as np
 
 from separatrix import __version__
 from separatrix.cli.errors import in_options
+from separatrix.data.errors import counted
 from separatrix.data.reading import Source
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Ints
@@ -140,25 +141,23 @@ def print_summary(summary: dict[str, Any]) -> None:
     """Print the figures for a person."""
     classes = summary["classes"]
     counts = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (" …" if len(classes) > 6 else "")
-    shards = f"{summary['shards']:,} shard{'s' * (summary['shards'] != 1)}, " if "shards" in summary else ""
+    shards = f"{counted(summary['shards'], 'shard')}, " if "shards" in summary else ""
     name = click.style(summary["data"], bold=True)
-    click.echo(f"{name}: {shards}{summary['rows']:,} rows, {len(classes)} classes ({counts})")
+    click.echo(f"{name}: {shards}{counted(summary['rows'], 'row')}, {counted(len(classes), 'class')} ({counts})")
     if summary.get("dealt"):
         click.echo(f"  the shards held different classes: rows were dealt anew among the {summary['shards']:,} shards")
-    for warning in summary.get("warnings", ()):
-        click.echo(f"  warning: {warning}")
     if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"
         click.echo(f"  most classes occur once: {ask}")
     if summary["skipped"]:
-        click.echo(f"  skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}")
+        click.echo(f"  skipped {counted(summary['skipped'], 'line')}, the first: {in_options(summary['problems'][0])}")
     for note in summary["notes"]:
-        click.echo(f"  {note}")
+        click.echo(f"  {in_options(note)}")
     for line in summary["columns"]:
         click.echo(f"  {line}")
-    click.echo(f"  {summary['features']:,} features; {summary['learner']}")
-    passes = f"{summary['passes']} passes" + (", converged" if summary["converged"] else "")
+    click.echo(f"  {counted(summary['features'], 'feature')}; {summary['learner']}")
+    passes = counted(summary["passes"], "pass") + (", converged" if summary["converged"] else "")
     reading = f"read in {summary['seconds_reading']:.2f} s, " if "seconds_reading" in summary else "read and "
     click.echo(f"  {reading}trained in {summary['seconds_training']:.2f} s: {passes}")
     if "mistakes_by_shard" in summary:
@@ -174,9 +173,9 @@ def print_summary(summary: dict[str, Any]) -> None:
         click.echo(f"  training error {summary['training_error']:.4f} ({which}, after training)")
     if "held_out_accuracy" in summary:
         accuracy = click.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
-        click.echo(f"  held-out accuracy {accuracy} on {summary['held_out']:,} rows")
+        click.echo(f"  held-out accuracy {accuracy} on {counted(summary['held_out'], 'row')}")
     for warning in summary.get("warnings", ()):
-        click.echo(f"  {click.style('warning', fg='yellow', bold=True)}: {warning}")
+        click.echo(f"  {click.style('warning', fg='yellow', bold=True)}: {in_options(warning)}")
     if "model" in summary:
         click.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
     else:
