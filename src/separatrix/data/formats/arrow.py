@@ -42,6 +42,9 @@ class ArrowReader:
                 )
             self.schema = self.schema.set(place, pa.field(name, columns.TYPES[kind]))
         self.label = columns.label_name(self.schema.names, options.label, None, stream.name)
+        if pa.types.is_nested(self.schema.field(self.label).type):
+            kind = self.schema.field(self.label).type
+            raise DataError(f"{stream.name}: column {self.label} holds {kind}, not labels; label= names another column")
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
@@ -126,7 +129,7 @@ def _rows(size: int, rows: int, options: Options) -> int:
 
 
 def _plain(field: Any, name: str) -> Any:
-    """Return the type in which a column is given."""
+    """Return the type in which a column is given; a structure is given as it is, so that it can be dropped."""
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind) or pa.types.is_null(kind):
         return pa.string()
@@ -136,6 +139,6 @@ def _plain(field: Any, name: str) -> Any:
         items = _plain(kind.value_field.with_name(field.name), name)
         if pa.types.is_string(items) or pa.types.is_integer(items):
             return pa.list_(items)
-    if pa.types.is_nested(kind) or not (pa.types.is_primitive(kind) or pa.types.is_boolean(kind)):
+    if not (pa.types.is_nested(kind) or pa.types.is_primitive(kind) or pa.types.is_boolean(kind)):
         raise DataError(f"{name}, column {field.name}: {kind} is not read; only numbers, text, booleans and dates are")
     return kind
