@@ -272,7 +272,7 @@ def test_lines_that_cannot_be_read_can_be_skipped(messages, tmp_path):
     assert "line 51" in call("train", path, "--label", "label", status=2)
     told = json.loads(call("train", path, "--label", "label", "--on-error", "skip", "--json"))
     assert told["skipped"] == 1 and told["rows"] == 400
-    assert "skipped 1 lines" in call("train", path, "--label", "label", "--on-error", "skip")
+    assert "skipped 1 line" in call("train", path, "--label", "label", "--on-error", "skip")
 
 
 # Runs that are ended.
