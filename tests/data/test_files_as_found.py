@@ -72,7 +72,7 @@ def test_orange_tables_with_their_three_lines():
 
 
 def test_missing_values_are_null_unless_quoted():
-    _, rows = first_of('x,t\n1,a\n?,?\nNA,NA\n,\nnan,"NA"\nnull,None\n')
+    _, rows = first_of('x,t\n1,a\n?,?\nNA,NA\n,\nnan,"NA"\nnull,None\n', label="x")
     assert [row["x"] for row in rows] == [1, None, None, None, None, None]
     assert [row["t"] for row in rows] == ["a", None, None, None, "NA", None]
     _, rows = first_of("x,t\n1,-\n2,?\n", missing=("-",))
@@ -99,16 +99,14 @@ def test_numbers_of_text_are_those_of_float():
 
 def test_a_column_of_numbers_with_one_slip_is_not_taken_for_text(tmp_path):
     path = write(tmp_path / "data.csv", "x,y\n" + "1,a\n2,b\n" * 500 + "oops,a\n" + "3,a\n" * 500)
-    with pytest.raises(DataError) as caught:
-        list(open_source(path))
-    assert f"{path}, line 1002, column 1 (x): 'oops' is not a finite number; mend it, or read the column as text" in str(
-        caught.value
-    )
-    source = open_source(path, on_error="skip")
-    assert sum(len(batch) for batch in source) == 1500
-    assert source.skipped == 1 and "line 1002" in source.problems[0]
-    numbers = [batch.origin.number(i) for batch in source for i in range(len(batch))]
-    assert numbers == [n for n in range(2, 1503) if n != 1002]
+    source = open_source(path)
+    (batch,) = source
+    assert batch.table["x"].type == pa.float64() and batch.table["x"].is_null().to_pylist().index(True) == 1000
+    assert source.notes == [
+        f"column x: 1 value of 1,501 is no number, the first 'oops' at {path}, line 1002: taken as missing"
+    ]
+    list(source)
+    assert len(source.notes) == 1 and source.skipped == 0  # said once
 
 
 @given(st.text(',;\t "\n\r1a?', max_size=60))
@@ -131,7 +129,7 @@ def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
     for number, line in enumerate(re.split("\r\n|\r|\n", text), 1):
         cells = line.split() if written.delimiter == " " else line.split(written.delimiter)
         if (line.strip(" \t") and len(cells) == len(names)) or (len(cells) > 1 and len(cells) == len(names)):
-            expected.append((number, *(cell.strip() if written.spaced else cell for cell in cells)))
+            expected.append((number, *(cell.strip() for cell in cells)))
     assert found == expected
 
 
@@ -172,7 +170,7 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ("", {}, "the file is empty"),
         ("\n \n", {}, "the file is empty"),
         ("a,b\n", {}, "there is no example in it"),
-        ("a,b\n1,2\n1\n", {}, "line 3: 1 columns where line 1 has 2"),
+        ("a,b\n1,2\n1\n", {}, "line 3: 1 column where line 1 has 2; leave such lines out with on_error='skip'"),
         ("a,b\n\n1,2\n1,2,3\n", {}, "line 4: 3 columns where line 1 has 2"),
         ("a,b\n1,2\ninf,2\n", {}, "line 3, column 1 (a): 'inf' is not a finite number"),
         ("a,b\n1,2\n1e999,2\n", {}, "line 3, column 1 (a): '1e999' is not a finite number"),
@@ -192,11 +190,12 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ("a,b\n1,2\n", {"types": {"z": "text"}}, "there is no column 'z'; the columns are a, b (types names it)"),
         ("a,b\n1,2\n", {"types": {"a": "real"}}, "'real', not one of whole, number, text"),
         ("a,b\n1,2\n", {"format": "xml"}, "format='xml' is not one of svmlight, csv"),
-        (b"a,b\n1,x\n2,\xff\n", {}, "line 3, column 2: the text is not UTF-8; convert the file"),
+        (b"a,b\n1,x\n2,\xff\n", {"encoding": "utf-8"}, "line 3, column 2: byte 0xff is not utf-8; name the encoding"),
+        (b"a,b\n1,x\n2,\x81\n", {}, "line 3, column 2: byte 0x81 is neither utf-8 nor windows-1252; name the encoding"),
+        ("a,b\n1,x\n", {"encoding": "latin-11"}, "encoding 'latin-11' is not known; did you mean 'latin-1'?"),
         ('a,b\n1,x\n2,"y\n3,z\n', {"quote": '"'}, "line 3: a quote is never closed"),
         ('a,b\n1,x\n2,"y"z\n', {"quote": '"'}, "line 3: text goes on behind a closing quote"),
-        ("a,b\r1,2\r", {}, "lines end in a carriage return alone"),
-        (b"\xff\xfea\0,\0b\0", {}, "the text is UTF-16"),
+        (b"a,b\n1,x\n2,\0\n", {}, "or it is damaged: there is a zero byte (line 3, offset 10)"),
         (b"\0\1\2\3 what is this", {}, NAMES),
         (b"\x00\x00\x08\x03 images", {}, "IDX files are not supported"),
         (b"\x93NUMPY...", {}, "save X and y together"),
@@ -216,7 +215,6 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ("1 1:1\n1 7:2\n", {"n_features": 5}, "line 2, column 3: index 7 is above 5; raise n_features"),
         ("1 1:nan\n", {}, "line 1, column 3: 'nan' is not a finite number"),
         ("1 1:1\n", {"label": "x"}, "svmlight data have their labels with them"),
-        ('{"a": 1}\n{"a": "x"}\n', {}, "line 2: key 'a': '\"x\"' is not a whole number"),
         ('{"a": 1}\n\n{"a": \n', {}, "line 3: this is not JSON"),
         ('{"a": 1}\n3\n', {}, "line 2: '3' is not an object"),
         ('{"a": [1, 2]}\n', {}, "line 1: key 'a' holds '[1, 2]'"),
@@ -244,7 +242,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, data, options, message):
         list(open_source(path, **options))
     said = str(caught.value)
     assert message in said and "\n" not in said and len(said) < 400
-    assert str(path) in said or "types[" in said or "format" in said
+    assert str(path) in said or "types[" in said or "format" in said or "encoding" in said
 
 
 def test_paths_that_are_none(tmp_path):
@@ -280,7 +278,7 @@ def test_a_zero_that_comes_late_is_named(tmp_path):
     [
         ("a,b\n1,x\n2\n3,y\n4,z,z\n", 2, 2),
         ("1 1:1\nx 1:1\n1 1:1 1:1\n1 2:1e999\n2 5:1\n" + "1 2:1\n? 1:1\n" * 40, 42, 43),
-        ('{"a": 1}\n{"a": "x"}\nnonsense\n{"a": 2}\n', 2, 2),
+        ('{"a": 1}\n{"a": [1]}\nnonsense\n{"a": 2}\n', 2, 2),
     ],
 )
 def test_lines_that_cannot_be_read_are_skipped_and_counted(tmp_path, text, kept, skipped):

@@ -93,3 +93,8 @@ class Options:
     skips: Skips = field(default_factory=lambda: Skips(False))
     columns: tuple[str, ...] = ()
     """Names that a header would have."""
+    encoding: str = "auto"
+    keep_types: bool = False
+    """A column of numbers stays one, whatever share of it are words."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """What a person should know of the reading, each under a name, so that it is said once."""

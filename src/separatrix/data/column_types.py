@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
+from separatrix.data.encodings import mended
 from separatrix.data.errors import DataError, no_column
 
 WHOLE, NUMBER, TEXT = "whole", "number", "text"
 TYPES = {WHOLE: pa.int64(), NUMBER: pa.float64(), TEXT: pa.string()}
 MOSTLY = 0.98
-"""A column of which this share are numbers is one of numbers: the others are errors, not a reason to call it text."""
+"""A column of which more than this share are numbers is one of numbers, and the others are missing values."""
 
 _WHOLE = r"^[+-]?\d{1,19}$"
 _DIGITS = r"^[+-]?\d{19,}$"
@@ -51,6 +53,11 @@ def _count(values: Any, pattern: str) -> int:
     return pc.sum(pc.match_substring_regex(values, pattern)).as_py() or 0
 
 
+def is_infinite(text: str) -> bool:
+    """Tell whether a value is an infinity in letters."""
+    return re.match(_WORDY, text) is not None
+
+
 def inexact(column: Any) -> bool:
     """Tell whether a column of strings has a whole number that neither int64 nor float64 holds exactly."""
     long = column.filter(pc.match_substring_regex(column, _DIGITS)).to_pylist()
@@ -77,19 +84,52 @@ def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
     return converted, np.flatnonzero(numpy_array(lost))
 
 
-def decoded(column: Any) -> tuple[Any, list[int]]:
-    """Return bytes as strings, null where they are not UTF-8, and the places of those."""
+def stripped(column: Any, missing: Sequence[str]) -> Any:
+    """Return strings without the blanks around them, null where what had blanks stands for a missing value.
+
+    Only the first and the last byte of each are looked at where there are no blanks.
+    """
+    if not _has_blanks(column):
+        return column
+    bare = pc.utf8_trim_whitespace(column)
+    lost = pc.and_(pc.is_in(bare, value_set=text_array(missing)), pc.not_equal(bare, column))
+    return pc.if_else(lost, pa.NA, bare)
+
+
+def _has_blanks(column: Any) -> bool:
+    """Tell whether a string may begin or end with a blank."""
+    _, ends, data = column.buffers()
+    if data is None or not len(column):
+        return False
+    bounds = np.frombuffer(ends, np.int32, len(column) + 1, column.offset * 4)
+    begins, stops = bounds[:-1], bounds[1:]
+    text = np.frombuffer(data, np.uint8)
+    filled = stops > begins
+    if not filled.all():
+        begins, stops = begins[filled], stops[filled]
+    return bool(_BLANK[text[begins]].any() or _BLANK[text[stops - 1]].any())
+
+
+_BLANK = np.zeros(256, np.bool_)
+"""The bytes that are blank, or with which a blank outside ASCII begins or ends: the no-break space is C2 A0."""
+_BLANK[[9, 10, 11, 12, 13, 32, 0xA0, 0xC2]] = True
+
+
+def decoded(column: Any, mending: bool = False) -> tuple[Any, list[int], list[int]]:
+    """Return bytes as strings, null where they are not UTF-8, the places of those, and the places of `mended` ones."""
     try:
-        return pc.cast(column, pa.string()), []
+        return pc.cast(column, pa.string()), [], []
     except pa.ArrowInvalid:
-        texts, bad = [], []
+        texts: list[str | None] = []
+        bad: list[int] = []
+        repaired: list[int] = []
         for i, value in enumerate(column.to_pylist()):
             try:
                 texts.append(None if value is None else value.decode())
             except UnicodeDecodeError:
-                texts.append(None)
-                bad.append(i)
-        return text_array(texts), bad
+                texts.append(mended(value) if mending else None)
+                (bad if texts[-1] is None else repaired).append(i)
+        return text_array(texts), bad, repaired
 
 
 def without_nan(column: Any) -> tuple[Any, NDArray[np.int64]]:

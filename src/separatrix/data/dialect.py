@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.batches import Options
+from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError
-from separatrix.data.streams import HEAD, MARK
+from separatrix.data.streams import HEAD
 from separatrix.kernels.parsing import records as kernels
 
 BLANKS = " "

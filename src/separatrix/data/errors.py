@@ -16,12 +16,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+LEAVE_OUT = "leave such lines out with on_error='skip'"
+"""The remedy for a line that cannot be read."""
+
+
 class DataError(ValueError):
     """Data that cannot be used; the message names the place."""
 
 
 class NoExampleError(DataError):
     """Data without a single example."""
+
+
+class ReadAgainError(DataError):
+    """A column turned out to be text after some of it had been given as numbers: the next reading gives text."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.errors import DataError, NoExampleError, Skips, counted, did_you_mean
+from separatrix.data.encodings import AUTO, UTF8, encoding_called
+from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from separatrix.data.stray_words import StrayWords
 
 Spec = str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]]
 
@@ -85,27 +88,65 @@ class Source:
         """Why the first few of them were."""
         return list(self._options.skips.reasons)
 
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of how the data were read."""
+        return list(self._options.notes.values())
+
     def __iter__(self) -> Iterator[Any]:
         self._options.skips.clear()
         rows, has_rows = self._options.batch_rows, False
+        if hasattr(self.reader, "strays"):
+            self.reader.strays.clear()
         for stream in self._streams():
-            for batch in self.reader.batches(stream):
+            for batch in self._adapting(self.reader.batches(stream)):
                 has_rows = True
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
         if not has_rows:
             skipped = f"; skipped {counted(self.skipped, 'line')}, the first: {self.problems[0]}" if self.skipped else ""
             raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
+        self._judge_words()
+
+    def _adapting(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """Yield batches; where labels turn out to be text, have the next reading give text."""
+        try:
+            yield from batches
+        except ReadAgainError as problem:
+            if self.rereadable:
+                self.schema = self.reader.schema
+                raise
+            raise DataError(f"{problem}; put the data into a file, which can be read twice") from None
+
+    def _judge_words(self) -> None:
+        """Note the words in columns of numbers; where there are many in one, have the next reading give text, and raise."""
+        strays: StrayWords | None = getattr(self.reader, "strays", None)
+        if strays is None or not strays.words:
+            return
+        many = [] if self._options.keep_types else strays.many()
+        self._options.notes.update((f"words of {name}", strays.note(name)) for name in strays.words if name not in many)
+        fixed = [name for name in many if name in self._options.types or not self.rereadable]
+        if fixed:
+            remedy = "" if self.rereadable else "; put the data into a file, which can be read twice"
+            raise DataError(f"{self.name}, {strays.finding(fixed[0])}{remedy}")
+        if many:
+            self.reader.kinds |= dict.fromkeys(many, "text")
+            self.schema = self.reader.schema
+            for name in many:
+                self._options.notes[f"words of {name}"] = f"{strays.finding(name)}: taken for text"
+            raise ReadAgainError(f"{self.name}, {strays.finding(many[0])}; read the source again: the column is text now")
 
     def _streams(self) -> Iterator[Stream | None]:
         if self.format == "built-in":
             yield None
+        encoding = self._options.encoding
         for place in self._places:
             stream = self._open(place)
             try:
-                if len(self._places) > 1 and (other := sniffing.sniff(stream)) != self.format:
+                if len(self._places) > 1 and (other := sniffing.sniff(stream, encoding)) != self.format:
                     raise DataError(
                         f"{stream.name} looks like {other}, but {self.files[0]} like {self.format}; read them apart"
                     )
+                as_text(stream, self.format, self._options)
                 yield stream
             finally:
                 stream.close()
@@ -156,6 +197,8 @@ def open_source(
     threads: int | None = None,
     settle: bool = False,
     columns: Sequence[str] = (),
+    encoding: str = "auto",
+    keep_types: bool = False,
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -172,6 +215,9 @@ def open_source(
     threads : how many blocks are read at a time; as many as there are cores if not given.
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
     columns : names that a header would have: a first line that has all of them, or the label's, is one.
+    encoding : of text, such as "utf-8", "latin-1" or "utf-16"; "auto": detected from the first megabyte.
+    keep_types : take words in a column of numbers as missing, however many there are, as a model that has learned numbers
+        needs it; otherwise a column of which 2 % are words is text, and a reading that finds this out raises.
 
     Examples
     --------
@@ -209,6 +255,8 @@ def open_source(
         settle,
         Skips(on_error == "skip"),
         tuple(columns),
+        encoding_called(encoding),
+        keep_types,
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)
@@ -222,7 +270,8 @@ def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
     try:
         if pipe and (len(places) > 1 or options.settle):
             raise DataError(f"{stream.name} can be read only once, and not beside files")
-        form = form or sniffing.sniff(stream)
+        form = form or sniffing.sniff(stream, options.encoding)
+        as_text(stream, form, options)
         reader = FORMATS[form].open(stream, options)
         if reader.kind == "rows" and options.label is not None:
             raise DataError(
@@ -233,6 +282,16 @@ def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
             stream.close()
     name = stream.name if len(places) == 1 else f"{stream.name} and {len(places) - 1} more"
     return Source(name, places, form, reader, options, stream if pipe else None)
+
+
+def as_text(stream: Stream, form: str, options: Options) -> None:
+    """Have a stream give its text as UTF-8, where the format is one of text; note an encoding that is only assumed."""
+    if FORMATS[form].binary:
+        return
+    encoding = stream.as_text(options.encoding)
+    if options.encoding == AUTO and encoding != UTF8:
+        assumed = f"{stream.name}: the text is not UTF-8: read as {encoding}; name another encoding with encoding='…'"
+        options.notes.setdefault(f"encoding of {stream.name}", assumed)
 
 
 def _places(spec: Spec) -> list[Any]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from separatrix.data.errors import DataError, did_you_mean
 from separatrix.data.formats import FORMATS, NAMES, Format
-from separatrix.data.streams import MARK, Stream
+from separatrix.data.streams import Stream
 
 _REFUSED = {
     b"\x93NUMPY": "a .npy file holds one array; save X and y together with numpy.savez",
     b"FEA1": "Feather version 1 is not supported; write version 2",
     b"\x00\x00\x08": "IDX files are not supported; save images and labels as X and y with numpy.savez",
-    b"\xff\xfe": "the text is UTF-16; convert it to UTF-8",
-    b"\xfe\xff": "the text is UTF-16; convert it to UTF-8",
     b"\x89HDF": "HDF5 is not supported; write Parquet instead",
     b"\x80\x04": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
     b"\x80\x05": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
@@ -29,8 +27,8 @@ def format_called(name: str) -> Format:
     return entry
 
 
-def sniff(stream: Stream) -> str:
-    r"""Return the name of the format of a stream.
+def sniff(stream: Stream, encoding: str = "auto") -> str:
+    r"""Return the name of the format of a stream; one of text is given as UTF-8 from now on.
 
     Examples
     --------
@@ -46,13 +44,16 @@ def sniff(stream: Stream) -> str:
     for magic, reason in _REFUSED.items():
         if head.startswith(magic):
             raise DataError(f"{stream.name}: {reason}")
-    if b"\0" in head[:4096]:
-        raise DataError(f"{stream.name}: the file is not {NAMES}")
-    if b"\r" in head and b"\n" not in head:
+    stream.as_text(encoding)
+    text = stream.peek()
+    if not text.strip():
+        raise DataError(f"{stream.name}: the file is empty")
+    if b"\0" in text[:4096]:
+        at = text.index(0)
+        line = text.count(b"\n", 0, at) + 1
         raise DataError(
-            f"{stream.name}: lines end in a carriage return alone; convert them, for example with tr '\\r' '\\n'"
+            f"{stream.name}: the file is not {NAMES}, or it is damaged: there is a zero byte (line {line}, offset {at})"
         )
-    text = head.removeprefix(MARK)
     if text.lstrip().startswith(b"["):
         raise DataError(f"{stream.name}: this is one JSON array; write an object a line, for example with jq -c '.[]'")
     return _recognized(text, binary=False) or "csv"

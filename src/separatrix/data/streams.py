@@ -17,6 +17,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data import encodings
+from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError
 
 Bytes = NDArray[np.uint8]
@@ -30,9 +32,6 @@ LONGEST = 1 << 28
 """No line is longer than this: a file without line ends must not fill the memory."""
 HEAD = 1 << 20
 """How much of a file is looked at to tell what it is."""
-
-MARK = b"\xef\xbb\xbf"
-"""The byte order mark with which some programs begin UTF-8; it is no part of the text."""
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"\x1f\x9d": "compress"}
 
@@ -59,6 +58,8 @@ class Stream:
         self._copy: Any = None
         self._head = b""
         self.compression: str | None = None
+        self.encoding: str | None = None
+        """The encoding of the text, once that is known (`as_text`)."""
 
     @property
     def file(self) -> Any:
@@ -92,6 +93,23 @@ class Stream:
             buffer = bytearray(size - len(self._head))
             self._head += bytes(buffer[: self._fill(memoryview(buffer))])
         return self._head[:size]
+
+    def as_text(self, encoding: str = encodings.AUTO) -> str:
+        """Give the text as UTF-8 with line feeds, without a mark at the front, from now on; return the encoding it has."""
+        if self.encoding is None:
+            head = self.peek()
+            whole = len(head) < HEAD
+            self.encoding = encodings.detected(head, whole) if encoding == encodings.AUTO else encoding
+            if self.encoding != encodings.UTF8:
+                self._file = encodings.Transcoder(self.file, head, self.encoding, self.name)
+                self._head = b""
+                head = self.peek()
+            while head.startswith(MARK):
+                head = self._head = head[len(MARK) :]
+            if b"\r" in head and b"\n" not in head:
+                self._file = encodings.Transcoder(self.file, head, encodings.UTF8, self.name, lone_returns=True)
+                self._head = b""
+        return self.encoding
 
     def readinto(self, view: memoryview) -> int:
         """Fill `view` as far as there are bytes; return how many."""

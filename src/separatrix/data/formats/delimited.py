@@ -1,12 +1,14 @@
 """Tables of text (CSV, TSV and their kin), a block at a time: a kernel finds the records, pyarrow reads their fields.
 
 A column is of numbers (float64), whole numbers (int64: labels, or any column where the whole file is looked at first) or
-text, as the first megabyte shows. Line ends inside quotes are read, and cost nothing where there are no quotes.
+text, as the first megabyte shows. Line ends inside quotes are read, and cost nothing where there are no quotes. Blanks
+around values are no part of them. A word in a column of numbers is missing there (`stray_words.py`); one among labels that
+were whole numbers up to it makes the labels text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,18 +24,42 @@ from separatrix.data.arrow_arrays import number_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
-from separatrix.data.errors import DataError, Origin, no_column, shown
-from separatrix.data.streams import MARK, Block, Stream, blocks, in_order, last_line_end
+from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
+from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
+from separatrix.data.stray_words import StrayWords
+from separatrix.data.streams import Block, Stream, blocks, in_order, last_line_end
+
+
+@dataclass
+class _Typed:
+    """The columns of some records, and what is wrong with rows that cannot be used.
+
+    `words`: (row, column, word) for each word among numbers; `mended`: the rows with bytes that are not UTF-8.
+    """
+
+    table: Any
+    wrong: dict[int, str] = field(default_factory=dict)
+    words: list[tuple[int, str, str]] = field(default_factory=list)
+    mended: list[int] = field(default_factory=list)
 
 
 @dataclass
 class _Table:
-    """The rows of a block, the lines before each, and what is wrong with others: (lines before, what)."""
+    """The rows of a block, the lines before each, and what is wrong with others: (lines before, what).
+
+    `words` and `mended` are those of `_Typed`.
+    """
 
     table: Any
     lines: NDArray[np.int32]
     n_lines: int
     faults: list[tuple[int, str]] = field(default_factory=list)
+    words: list[tuple[int, str, str]] = field(default_factory=list)
+    mended: list[int] = field(default_factory=list)
+
+
+CLASS_NAMES = {"none", "None"}
+"""Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
 
 
 class DelimitedReader:
@@ -56,11 +82,27 @@ class DelimitedReader:
         if unknown:
             raise DataError(f"{where}: {no_column(unknown[0], self.names)} (types names it)")
         self.kinds: dict[str, str] = {}
-        if not options.settle:
-            text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
-            for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
+        self.strays = StrayWords()
+        self.missing = options.missing
+        text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
+        for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
+            self.missing = self._markers(block)
+            if not options.settle:
                 self._widen(block)
+        if not options.settle:
             self.settled()
+
+    def _markers(self, block: Block) -> tuple[str, ...]:
+        """Return what stands for a missing value: not the words that are names of classes where labels have them."""
+        text, records = self._records(block)
+        good = _text_of(text, records, records.fields == len(self.names))
+        if not len(good) or not CLASS_NAMES & set(self.missing):
+            return self.missing
+        labels = self._parsed(good, {self.label: pa.binary()}, [self.label], ())[self.label].unique().to_pylist()
+        named = {
+            name for name in CLASS_NAMES if any(label is not None and label.strip() == name.encode() for label in labels)
+        }
+        return tuple(marker for marker in self.missing if marker not in named)
 
     @property
     def why_alone(self) -> str:
@@ -124,11 +166,24 @@ class DelimitedReader:
         """Yield the rows of a stream."""
         lead = self._lead(stream)
         skips, before = self.options.skips, lead + 1
+        numeric = [name for name in self.names if self.kinds[name] == columns.NUMBER]
         pieces = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
         for piece in in_order(self._work, pieces, self.options.threads):
             for line, what in piece.faults:
                 skips.report(f"{stream.name}, line {before + line}{what}")
+            for i in piece.mended[:1]:
+                place = f"{stream.name}, line {before + int(piece.lines[i])}"
+                self.options.notes.setdefault(f"encoding of {stream.name}", f"{place}: {MENDED}")
+            for i, name, word in piece.words:
+                place = f"{stream.name}, line {before + int(piece.lines[i])}"
+                if name == self.label and not self.options.keep_types:
+                    self.kinds[name] = TEXT
+                    raise ReadAgainError(f"{place}: the label {shown(word)} is no whole number, as those before it are")
+                if name != self.label:
+                    self.strays.add_word(name, word, place)
             if piece.table is not None and piece.table.num_rows:
+                for name in numeric:
+                    self.strays.add_values(name, piece.table[name])
                 yield TableBatch(piece.table, Origin.of(stream.name, piece.lines.astype(np.int64) + before))
             before += piece.n_lines
 
@@ -150,7 +205,8 @@ class DelimitedReader:
         good = records.fields == len(self.names)
         faults = []
         for k in np.flatnonzero(~good & (records.fields != 0)):
-            what = f": {records.fields[k]} columns where line {self.dialect.line} has {len(self.names)}"
+            what = f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {len(self.names)}"
+            what += f"; {LEAVE_OUT}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
             faults.append((int(records.lines[k]), what))
@@ -158,35 +214,36 @@ class DelimitedReader:
             faults.append((records.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
         lines = records.lines[good]
         try:
-            table, wrong = self._typed(_text_of(text, records, good), len(lines))
+            found = self._typed(_text_of(text, records, good), len(lines))
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             return _Table(
                 None, lines, records.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
             )
-        faults += [(int(lines[i]), what) for i, what in wrong.items()]
-        if wrong:
+        table, words = found.table, found.words
+        faults += [(int(lines[i]), what) for i, what in found.wrong.items()]
+        if found.wrong:
             fits = np.ones(len(lines), np.bool_)
-            fits[list(wrong)] = False
+            fits[list(found.wrong)] = False
             table, lines = table.filter(number_array(fits)), lines[fits]
+            row_of = np.cumsum(fits) - 1
+            words = [(int(row_of[i]), name, word) for i, name, word in words if fits[i]]
+            found.mended = [int(row_of[i]) for i in found.mended if fits[i]]
         faults.sort(key=lambda fault: fault[0])
-        return _Table(table, lines, records.n_lines, faults)
+        return _Table(table, lines, records.n_lines, faults, words, found.mended)
 
-    def _typed(self, text: Any, n: int) -> tuple[Any, dict[int, str]]:
+    def _typed(self, text: Any, n: int) -> _Typed:
         """Return the columns of some records, and what is wrong with rows of them."""
         if n == 0:
-            return None, {}
+            return _Typed(None)
         try:
             table = self._parsed(text, {name: TYPES[self.kinds[name]] for name in self.names})
-            if self.dialect.spaced:
-                texts = {
-                    name: columns.trimmed(table[name], self.options.missing)
-                    for name in self.names
-                    if self.kinds[name] == TEXT
-                }
-                table = pa.RecordBatch.from_pydict({name: texts.get(name, table[name]) for name in self.names})
             if all(self._is_finite(table[name]) for name in self.names):
-                return table, {}
+                bare = {
+                    name: columns.stripped(table[name], self.missing) if self.kinds[name] == TEXT else table[name]
+                    for name in self.names
+                }
+                return _Typed(table if all(bare[name] is table[name] for name in bare) else pa.RecordBatch.from_pydict(bare))
         except pa.ArrowInvalid:
             pass
         return self._careful(text)
@@ -195,43 +252,52 @@ class DelimitedReader:
     def _is_finite(column: Any) -> bool:
         return column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False
 
-    def _careful(self, text: Any) -> tuple[Any, dict[int, str]]:
-        """Read strings first, so that an error can name what is not a number."""
-        table, wrong = self._texts(text)
+    def _careful(self, text: Any) -> _Typed:
+        """Read strings first, so that what is not a number is found."""
+        texts, found = self._texts(text)
         made = {}
-        for j, (name, column) in enumerate(zip(self.names, table, strict=True)):
-            place = f", column {j + 1}" + (f" ({name})" if self.dialect.titled else "")
+        for j, (name, column) in enumerate(zip(self.names, texts, strict=True)):
             kind = self.kinds[name]
             if kind == TEXT:
                 made[name] = column
                 continue
             made[name], bad = columns.numbers(column, kind)
+            if name == self.label and len(bad):
+                # Labels that are whole numbers are written as the classes before them are: 1 for 01 and +1.
+                whole = pc.cast(made[name], pa.string())
+                made[name] = pc.if_else(pc.is_valid(whole), whole, column)
+            infinite = [i for i in bad.tolist() if columns.is_infinite(column[i].as_py())]
+            found.words += [(i, name, column[i].as_py()) for i in bad.tolist() if i not in infinite]
             if kind != WHOLE:
-                made[name], infinite = columns.without_nan(made[name])
-                bad = np.append(bad, infinite)
-            for i in bad.tolist():
-                what = "a whole number, as the labels before it are" if kind == WHOLE else "a finite number"
-                advice = f"mend it, or read the column as text with types={{{name!r}: 'text'}}"
-                wrong.setdefault(i, f"{place}: {shown(column[i].as_py())} is not {what}; {advice}")
-        return pa.RecordBatch.from_pydict(made), wrong
+                made[name], overflown = columns.without_nan(made[name])
+                place = f", column {j + 1}" + (f" ({name})" if self.dialect.titled else "")
+                for i in [*infinite, *overflown.tolist()]:
+                    value = shown(column[i].as_py())
+                    found.wrong.setdefault(i, f"{place}: {value} is not a finite number; mend it, or {LEAVE_OUT}")
+        found.words.sort(key=lambda word: word[0])
+        found.table = pa.RecordBatch.from_pydict(made)
+        return found
 
-    def _texts(self, text: Any) -> tuple[list[Any], dict[int, str]]:
-        """Return the columns as strings, trimmed unless they are text as it stands, and the rows that are not UTF-8."""
-        made, wrong = [], {}
+    def _texts(self, text: Any) -> tuple[list[Any], _Typed]:
+        """Return the columns as strings without blanks around them, and the rows that cannot be decoded."""
+        made, found = [], _Typed(None)
+        mending = self.options.encoding == AUTO
         raw = self._parsed(text, dict.fromkeys(self.names, pa.binary())) if len(text) else None
         for j, name in enumerate(self.names):
-            column, bad = columns.decoded(pa.nulls(0, pa.binary()) if raw is None else raw[name])
+            content = pa.nulls(0, pa.binary()) if raw is None else raw[name]
+            column, bad, mended = columns.decoded(content, mending)
+            found.mended += mended
             for i in bad:
-                wrong[i] = (
-                    f", column {j + 1}: the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
-                )
-            if self.dialect.spaced or self.kinds.get(name) != TEXT:
-                column = columns.trimmed(column, self.options.missing)
-            made.append(column)
-        return made, wrong
+                found.wrong[i] = f", column {j + 1}: {undecodable(content[i].as_py(), self.options.encoding)}"
+            is_text = self.kinds.get(name) == TEXT
+            made.append((columns.stripped if is_text else columns.trimmed)(column, self.missing))
+        found.mended.sort()
+        return made, found
 
-    def _parsed(self, text: Any, types: dict[str, Any]) -> Any:
-        missing = list(self.options.missing)
+    def _parsed(
+        self, text: Any, types: dict[str, Any], only: Sequence[str] = (), markers: tuple[str, ...] | None = None
+    ) -> Any:
+        missing = list(self.missing if markers is None else markers)
         if self.dialect.spaced:
             missing += [f" {marker}" for marker in missing]
         delimiter = "\t" if self.dialect.delimiter == BLANKS else self.dialect.delimiter
@@ -240,7 +306,11 @@ class DelimitedReader:
             arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self.names),
             arrow_csv.ParseOptions(delimiter=delimiter, quote_char=self.dialect.quote or False, newlines_in_values=False),
             arrow_csv.ConvertOptions(
-                column_types=types, null_values=missing, strings_can_be_null=True, quoted_strings_can_be_null=False
+                column_types=types,
+                include_columns=list(only),
+                null_values=missing,
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
             ),
         )
         return table.combine_chunks().to_batches()[0]

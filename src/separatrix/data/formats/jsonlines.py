@@ -1,12 +1,16 @@
 """JSON lines: one object a line, of numbers, strings, true and false, and lists of strings.
 
-A key that a line lacks is missing there.
+A key that a line lacks is missing there. What a key holds is told by the first megabyte. A number among strings is read as
+its text; a string among numbers is missing there unless it is a number (`stray_words.py`); among labels that are whole
+numbers it makes the labels text.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,14 +19,32 @@ import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from separatrix.data import column_types as columns
+from separatrix.data.arrow_arrays import text_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import NUMBER, TEXT, WHOLE
-from separatrix.data.errors import DataError, Origin, shown
+from separatrix.data.encodings import AUTO, MENDED, is_utf8, mended, undecodable
+from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, shown
+from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import Block, Stream, blocks, in_order
 
 FLAG, LIST = "flag", "list"
 _TYPES = columns.TYPES | {FLAG: pa.bool_(), LIST: pa.list_(pa.string())}
-_WORDS = {NUMBER: "a number", WHOLE: "a whole number", TEXT: "a string", FLAG: "true or false", LIST: "a list of strings"}
+_WORDS = {WHOLE: "a whole number", FLAG: "true or false", LIST: "a list of strings"}
+
+
+@dataclass
+class _Lines:
+    """The objects of a block: the table, its lines counted from 0, and what is wrong with others: (line, what).
+
+    `words`: (line, key, value) for what is not what its key holds; `mended`: whether some bytes are not UTF-8.
+    """
+
+    table: Any
+    lines: Any
+    n_lines: int
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    words: list[tuple[int, str, str]] = field(default_factory=list)
+    mended: bool = False
 
 
 class JsonReader:
@@ -33,35 +55,36 @@ class JsonReader:
     def __init__(self, stream: Stream, options: Options) -> None:
         self.options = options
         self.kinds: dict[str, str] = {}
+        self.strays = StrayWords()
+        self._met: dict[str, Counter[str]] = {}
         head = stream.peek()
         sample = head[: head.rfind(b"\n") + 1] or head
         for line, text in enumerate(sample.split(b"\n"), 1):
-            values, what = _object(text)
+            values, what = _object(text, options.encoding)
             if what and not options.skips.skipping:
                 raise DataError(f"{stream.name}, line {line}: {what}")
             self._widen(values)
-        if not self.kinds:
+        if not self._met:
             raise DataError(f"{stream.name}: there is no object with a key")
         for name, kind in options.types.items():
-            if name not in self.kinds or kind not in _TYPES:
+            if name not in self._met or kind not in _TYPES:
                 raise DataError(f"{stream.name}: types[{name!r}] = {kind!r} is no key with one of {', '.join(_TYPES)}")
-        self.label = columns.label_name(list(self.kinds), options.label, None, stream.name)
+        self.label = columns.label_name(list(self._met), options.label, None, stream.name)
         if not options.settle:
             self.settled()
 
     def _widen(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
-            kind, previous = _kind(value), self.kinds.get(name)
-            if previous is None or (previous, kind) == (WHOLE, NUMBER):
-                self.kinds[name] = kind or ""
-            elif not previous and kind:
-                self.kinds[name] = kind
+            counts = self._met.setdefault(name, Counter())
+            if (kind := _kind(value)) is not None:
+                counts[kind] += 1
 
     def settled(self) -> None:
         """Fix the types; numbers are whole only where that is certain."""
-        for name, kind in self.kinds.items():
-            whole = kind == WHOLE and (self.options.settle or name == self.label)
-            self.kinds[name] = self.options.types.get(name) or (NUMBER if kind == WHOLE and not whole else kind or TEXT)
+        for name, counts in self._met.items():
+            exact = self.options.settle or name == self.label
+            kind = _common(counts, 1.0 if exact else columns.MOSTLY)
+            self.kinds[name] = self.options.types.get(name) or (NUMBER if kind == WHOLE and not exact else kind)
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,92 +95,127 @@ class JsonReader:
         """Widen the types to what this file holds."""
         for text, end in blocks(stream, self.options.batch_bytes):
             for line in text[:end].tobytes().split(b"\n"):
-                self._widen(_object(line)[0])
+                self._widen(_object(line, self.options.encoding)[0])
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
         before = 1
-        for table, lines, n_lines, faults in in_order(
-            self._work, blocks(stream, self.options.batch_bytes), self.options.threads
-        ):
-            for line, what in faults:
+        numeric = [name for name, kind in self.kinds.items() if kind == NUMBER]
+        for piece in in_order(self._work, blocks(stream, self.options.batch_bytes), self.options.threads):
+            for line, what in piece.faults:
                 self.options.skips.report(f"{stream.name}, line {before + line}: {what}")
-            if table is not None and table.num_rows:
-                yield TableBatch(table, Origin.of(stream.name, lines + before))
-            before += n_lines
+            if piece.mended:
+                self.options.notes.setdefault(f"encoding of {stream.name}", f"{stream.name}: {MENDED}")
+            for line, name, word in piece.words:
+                self._met_word(name, word, f"{stream.name}, line {before + line}")
+            if piece.table is not None and piece.table.num_rows:
+                for name in numeric:
+                    self.strays.add_values(name, piece.table[name])
+                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines + before))
+            before += piece.n_lines
 
-    def _work(self, block: Block) -> tuple[Any, Any, int, list[tuple[int, str]]]:
+    def _met_word(self, name: str, word: str, place: str) -> None:
+        kind = self.kinds[name]
+        if kind == NUMBER or (self.options.keep_types and name != self.label):
+            self.strays.add_word(name, word, place)
+        elif not self.options.keep_types:
+            self.kinds[name] = TEXT
+            raise ReadAgainError(f"{place}: key {shown(name)}: {shown(word)} is not {_WORDS[kind]}, as those before it are")
+
+    def _work(self, block: Block) -> _Lines:
         text = block.text[: block.end]
         n_lines = int(np.count_nonzero(text == ord("\n")))
+        is_mended = False
+        if not is_utf8(text) and self.options.encoding == AUTO and (whole := mended(text.tobytes())) is not None:
+            text, is_mended = np.frombuffer(whole.encode(), np.uint8), True
+        elif not is_utf8(text):
+            return self._careful(text.tobytes(), n_lines)
         try:
-            table = self._parsed(text)
+            table = self._parsed(text, self.kinds)
             if table.num_rows == n_lines and all(_is_finite(column) for column in table):
-                return table, np.arange(n_lines), n_lines, []
+                return _Lines(self._bare(table), np.arange(n_lines), n_lines, mended=is_mended)
         except pa.ArrowInvalid:
             pass
-        return self._careful(text.tobytes(), n_lines)
+        lines = self._careful(text.tobytes(), n_lines)
+        lines.mended = is_mended
+        return lines
 
-    def _careful(self, text: bytes, n_lines: int) -> tuple[Any, Any, int, list[tuple[int, str]]]:
-        """Look at each line, so that what is wrong can be named."""
-        good_lines, numbers, faults = [], [], []
+    def _bare(self, table: Any) -> Any:
+        """Return a table with no blanks around the labels."""
+        place, label = table.schema.get_field_index(self.label), table[self.label]
+        if label.type != pa.string() or (bare := columns.stripped(label, ())) is label:
+            return table
+        return table.set_column(place, self.label, bare)
+
+    def _careful(self, text: bytes, n_lines: int) -> _Lines:
+        """Look at each line, so that what is wrong can be named, and values of another kind are fitted in."""
+        found = _Lines(None, [], n_lines)
+        objects = []
         for line, content in enumerate(text.split(b"\n")):
-            values, what = _object(content)
-            what = what or next((said for name, value in values.items() if (said := self._misfit(name, value))), "")
+            values, what = _object(content, self.options.encoding)
+            unknown = next((name for name in values if name not in self.kinds), None)
+            if unknown is not None:
+                what = f"the key {shown(unknown)} is not among those of the first lines; give it there, as null if need be"
             if what:
-                faults.append((line, what))
+                found.faults.append((line, what))
             elif content.strip():
-                good_lines.append(content)
-                numbers.append(line)
+                objects.append((line, values))
+        kinds = dict(self.kinds)
+        if any(not _fits(values.get(self.label), kinds[self.label]) for _, values in objects):
+            kinds[self.label] = TEXT  # of this block: the labels of all are text as soon as one is
+        rows = []
+        for line, values in objects:
+            for name, value in values.items():
+                if not _fits(value, self.kinds[name]) and (word := _fitted(value, self.kinds[name])) is None:
+                    found.words.append((line, name, value if isinstance(value, str) else json.dumps(value)))
+                if not _fits(value, kinds[name]):
+                    values[name] = word if kinds[name] == self.kinds[name] else _fitted(value, kinds[name])
+            rows.append(json.dumps(values, ensure_ascii=False).encode())
+        found.lines = np.array([line for line, _ in objects], np.int64)
         try:
-            table = self._parsed(np.frombuffer(b"\n".join([*good_lines, b""]), np.uint8)) if good_lines else None
+            table = self._parsed(np.frombuffer(b"\n".join([*rows, b""]), np.uint8), kinds) if rows else None
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
-            return (
-                None,
-                np.empty(0, np.int64),
-                n_lines,
-                [*faults, (numbers[0], f"something from here on cannot be read ({what})")],
-            )
-        return table, np.array(numbers, np.int64), n_lines, faults
+            found.faults.append((int(found.lines[0]), f"something from here on cannot be read ({what})"))
+            return found
+        found.table = None if table is None else self._bare(table)
+        return found
 
-    def _misfit(self, name: str, value: Any) -> str:
-        """Say what is wrong with a value, or nothing."""
-        expected, kind = self.kinds.get(name), _kind(value)
-        if expected is None:
-            return f"the key {shown(name)} is not among those of the first lines; give it there, as null if need be"
-        if kind is None or kind == expected or (kind, expected) == (WHOLE, NUMBER):
-            return ""
-        return f"key {shown(name)}: {shown(json.dumps(value))} is not {_WORDS[expected]}, as those before it are; mend it"
-
-    def _parsed(self, text: Any) -> Any:
+    def _parsed(self, text: Any, kinds: dict[str, str]) -> Any:
+        schema = pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
         table = arrow_json.read_json(
             pa.BufferReader(pa.py_buffer(text)),
             arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-            arrow_json.ParseOptions(explicit_schema=self.schema, unexpected_field_behavior="error"),
+            arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
             pa.system_memory_pool(),  # as fast as Arrow's own pool, which keeps a quarter more of what it once had
         )
         batches = table.combine_chunks().to_batches()
         if batches:
             return batches[0]
-        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in self.schema.types], schema=self.schema)
+        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
 
 
 def _is_finite(column: Any) -> bool:
     return bool(column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False)
 
 
-def _object(text: bytes) -> tuple[dict[str, Any], str]:
+def _object(text: bytes, encoding: str) -> tuple[dict[str, Any], str]:
     """Return the object of a line, empty for a blank one, and what is wrong with it."""
     if not text.strip():
         return {}, ""
     try:
-        values = json.loads(text)
+        content = text.decode()
     except UnicodeDecodeError:
-        return {}, "the text is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+        repaired = mended(text) if encoding == AUTO else None
+        if repaired is None:
+            return {}, undecodable(text, encoding)
+        content = repaired
+    try:
+        values = json.loads(content)
     except (ValueError, RecursionError) as problem:
-        return {}, f"this is not JSON ({problem})"
+        return {}, f"this is not JSON ({problem}); mend it, or {LEAVE_OUT}"
     if not isinstance(values, dict):
-        return {}, f'{shown(text.decode())} is not an object; each line is one, such as {{"x": 1, "label": "a"}}'
+        return {}, f'{shown(content)} is not an object; each line is one, such as {{"x": 1, "label": "a"}}'
     for name, value in values.items():
         if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str | None) for item in value)):
             what = f"key {shown(name)} holds {shown(json.dumps(value))}"
@@ -180,3 +238,31 @@ def _kind(value: Any) -> str | None:
         case list():
             return LIST
     return TEXT
+
+
+def _common(counts: Counter[str], mostly: float) -> str:
+    """Return what a key holds whose values are of several kinds."""
+    numeric, total = counts[WHOLE] + counts[NUMBER], counts.total()
+    if total and (numeric == total or (numeric > mostly * total and numeric + counts[TEXT] == total >= 50)):
+        return NUMBER if counts[NUMBER] or numeric < total else WHOLE
+    if total and counts[LIST] and counts[LIST] + counts[TEXT] == total:
+        return LIST
+    return FLAG if total and counts[FLAG] == total else TEXT
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Tell whether a value is of a kind, or missing."""
+    own = _kind(value)
+    return own is None or own == kind or (own, kind) == (WHOLE, NUMBER)
+
+
+def _fitted(value: Any, kind: str) -> Any:
+    """Return a value as one of another kind: as text, as a list, or as the number that a text is; None if it is none."""
+    if kind == TEXT:
+        return "|".join(item for item in value if item) if isinstance(value, list) else json.dumps(value)
+    if kind == LIST and isinstance(value, str):
+        return [value]
+    if kind == NUMBER and isinstance(value, str):
+        number = columns.numbers(text_array([value.strip()]), NUMBER)[0][0].as_py()
+        return number if number is not None and abs(number) < np.inf else None
+    return None

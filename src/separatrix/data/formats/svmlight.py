@@ -17,8 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import Options, RowBatch
+from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError, Origin, shown
-from separatrix.data.streams import MARK, PADDING, Block, Stream, blocks, cores, in_order
+from separatrix.data.streams import PADDING, Block, Stream, blocks, cores, in_order
 from separatrix.kernels.parsing import svmlight as kernels
 
 Array = NDArray[Any]
