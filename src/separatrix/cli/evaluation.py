@@ -59,7 +59,7 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
         "unknown_labels": dict(unknown_labels.most_common()),
         "skipped": rows.source.skipped,
         "unlabelled": rows.unlabelled.count,
-        "notes": [rows.unlabelled.note] if rows.unlabelled.count else [],
+        "notes": rows.notes,
     }
     if rows.calibrated:
         evaluation["log_loss"] = loss / max(1, int(rows_of.sum()))
@@ -79,8 +79,6 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
     console.print(f"{evaluation['data']}: {counted(evaluation['rows'], 'row')}, {accuracy}", soft_wrap=True)
     if "log_loss" in evaluation:
         console.print(f"log loss {evaluation['log_loss']:.4f}")
-    if evaluation["skipped"]:
-        console.print(f"skipped {counted(evaluation['skipped'], 'line')}")
     for note in evaluation["notes"]:
         console.print(note, markup=False, soft_wrap=True)
     if unknown := evaluation["unknown_labels"]:

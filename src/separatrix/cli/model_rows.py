@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError
+from separatrix.data.batches import MISSING, TableBatch
+from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
@@ -40,6 +40,7 @@ class ModelRows:
         label: str | None = None,
         need_labels: bool = False,
         missing_label: str = "skip",
+        encoding: str | None = None,
     ) -> None:
         self.model: Model = load(path, plain=True)
         self.estimator: Any = self.model.estimator
@@ -53,6 +54,9 @@ class ModelRows:
             on_error=on_error,
             label=label if need_labels and self.model.features is not None else None,
             columns=getattr(self.model.features, "feature_names_in_", ()),
+            encoding=encoding or "auto",
+            missing=[marker for marker in MISSING if marker not in self.classes.tolist()],
+            expected=getattr(self.model.features, "kinds_as_read", dict)(),
         )
         kind = "rows" if self.model.features is None else "columns"
         if source.kind != kind:
@@ -69,6 +73,14 @@ class ModelRows:
                     "file with that column alone (with --header if its first line is a title); to evaluate, name the "
                     "label column with --label"
                 )
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of how the rows were read so far."""
+        notes = self.source.notes
+        if self.source.skipped:
+            notes.append(f"left out {counted(self.source.skipped, 'line')}, the first: {self.source.problems[0]}")
+        return [*notes, self.unlabelled.note] if self.unlabelled.count else notes
 
     def batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, labels or None, the batch as read) for each batch of rows."""
@@ -126,11 +138,19 @@ class ModelRows:
         return probabilities(scores, self.estimator.slope_, self.predicted_codes(scores))
 
 
-def read_examples(data: str, label: str | None, positive: str | None, drop: list[str], model: Path | None) -> Examples:
+def read_examples(
+    data: str,
+    label: str | None,
+    positive: str | None,
+    drop: list[str],
+    model: Path | None,
+    on_error: str = "raise",
+    encoding: str | None = None,
+) -> Examples:
     """Return the examples to certify: the numbers of a source, or the features that a model makes of its columns."""
     if model is None:
         try:
-            return read_source(data, label, positive, drop=drop)
+            return read_source(data, label, positive, drop=drop, on_error=on_error, encoding=encoding or "auto")
         except NotANumberError as error:
             remedy = (
                 "leave the column out with --drop, or use --model FILE, trained on these columns, to make features of them"
@@ -138,7 +158,7 @@ def read_examples(data: str, label: str | None, positive: str | None, drop: list
             raise DataError(f"{error}; {remedy}") from None
     if drop:
         raise DataError("--drop cannot be combined with --model")
-    rows = ModelRows(model, data, None, None, label=label, need_labels=True)
+    rows = ModelRows(model, data, None, None, on_error, label, need_labels=True, encoding=encoding)
     batches = list(rows.labelled_batches())
     if not batches:
         raise NoExampleError(f"{rows.source.name}: there is no row with a label; {rows.unlabelled.note}")
@@ -148,6 +168,5 @@ def read_examples(data: str, label: str | None, positive: str | None, drop: list
     if features is not None and X.shape[1] <= MOST_NAMES:
         names = tuple(features.get_feature_names_out().tolist())
     y = np.array([label for batch in labels for label in batch.tolist()])
-    notes = (rows.unlabelled.note,) if rows.unlabelled.count else ()
-    examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names, notes=notes)
+    examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names, notes=tuple(rows.notes))
     return examples if positive is None else against_the_rest(examples, positive)

@@ -33,6 +33,10 @@ Header = Annotated[
     bool | None,
     Option("--header/--no-header", help="Whether the first line has the column names; detected by default."),
 ]
+Encoding = Annotated[
+    str | None,
+    Option(help="Encoding of text, for example utf-8, latin-1 or utf-16; detected by default."),
+]
 MissingLabel = Annotated[
     str, Option("--missing-label", help="What to do with a row without a label: skip (leave it out) or raise.")
 ]

@@ -76,7 +76,7 @@ class Training:
 
             return train_on_shards(options, self._learner())
         source = self._open(options.data, options.label)
-        validation = None if options.validate is None else self._open(options.validate, source.label)
+        validation = None if options.validate is None else self._open(options.validate, source.label, {})
         with TrainingProgress(options.quiet or options.as_json) as progress:
             data_hash = _DataHash(source)
             features = self._features(source)
@@ -115,10 +115,15 @@ class Training:
         summary["seconds"] = round(time.perf_counter() - began, 3)
         return summary
 
-    def _open(self, data: str, label: str | None) -> Source:
+    def _open(self, data: str, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
         header: bool | str = "auto" if options.header is None else options.header
-        return open_source(data, format=options.form, label=label, header=header, on_error=options.on_error)
+        reading: dict[str, Any] = {
+            "format": options.form,
+            "on_error": options.on_error,
+            "encoding": options.encoding or "auto",
+        }
+        return open_source(data, label=label, header=header, expected=expected, **reading)
 
     def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options

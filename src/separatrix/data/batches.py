@@ -94,7 +94,11 @@ class Options:
     columns: tuple[str, ...] = ()
     """Names that a header would have."""
     encoding: str = "auto"
-    keep_types: bool = False
-    """A column of numbers stays one, whatever share of it are words."""
+    expected: Mapping[str, str] | None = None
+    """What a model has learned of columns, by name: they are read so, whatever share of them are words."""
     notes: dict[str, str] = field(default_factory=dict)
     """What a person should know of the reading, each under a name, so that it is said once."""
+
+    def kind_of(self, name: str) -> str | None:
+        """Return what a column is said to hold, if anything is."""
+        return self.types.get(name) or (self.expected or {}).get(name)

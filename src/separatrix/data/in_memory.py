@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, no_column, shown
+from separatrix.data.errors import DataError, NoExampleError, Origin, counted, no_column, shown
 from separatrix.data.labels import Unlabelled
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
@@ -52,11 +52,14 @@ def read_source(
     mixed: bool = False,
     content: bytes | None = None,
     drop: Sequence[str] = (),
+    on_error: str = "raise",
+    encoding: str = "auto",
 ) -> Examples:
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
     The columns to `drop` of a table are left out. Where columns may be `mixed`, not all are numbers, and X of a table
     is one of pyarrow's. Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for messages.
+    `on_error` and `encoding` are those of `open_source`.
 
     Examples
     --------
@@ -68,7 +71,7 @@ def read_source(
         place = io.BytesIO(sys.stdin.buffer.read() if content is None else content)
         place.name = "the file object" if content is None else name
     form = None if content is None else "csv"
-    source = open_source(place, format=form, label=label, settle=True)
+    source = open_source(place, format=form, label=label, settle=True, on_error=on_error, encoding=encoding)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
@@ -102,7 +105,10 @@ def _notes(source: Source, unlabelled: Unlabelled, n: int) -> tuple[str, ...]:
     """Return what there is to say of the reading of n examples; raise where there are none."""
     if not n:
         raise NoExampleError(f"{source.name}: there is no row with a label; {unlabelled.note}")
-    return (unlabelled.note,) if unlabelled.count else ()
+    notes = source.notes
+    if source.skipped:
+        notes.append(f"left out {counted(source.skipped, 'line')}, the first: {source.problems[0]}")
+    return (*notes, unlabelled.note) if unlabelled.count else tuple(notes)
 
 
 def _labels(y: Array) -> Array:

@@ -93,6 +93,13 @@ class Source:
         """What a person should know of how the data were read."""
         return list(self._options.notes.values())
 
+    def read_as(self, other: Source) -> None:
+        """Read the columns that another table has, too, as that one reads them: as numbers or as text."""
+        kinds = getattr(self.reader, "kinds", {})
+        of_other = getattr(other.reader, "kinds", {})
+        kinds |= {name: of_other[name] for name in kinds if of_other.get(name) in ("whole", "number", "text")}
+        self.schema = getattr(self.reader, "schema", None)
+
     def __iter__(self) -> Iterator[Any]:
         self._options.skips.clear()
         rows, has_rows = self._options.batch_rows, False
@@ -122,7 +129,12 @@ class Source:
         strays: StrayWords | None = getattr(self.reader, "strays", None)
         if strays is None or not strays.words:
             return
-        many = [] if self._options.keep_types else strays.many()
+        if self._options.expected is not None:
+            many, useless = [], strays.useless()
+            if useless:
+                raise DataError(f"{self.name}, {strays.finding(useless[0])}; the model has learned numbers")
+        else:
+            many = strays.many()
         self._options.notes.update((f"words of {name}", strays.note(name)) for name in strays.words if name not in many)
         fixed = [name for name in many if name in self._options.types or not self.rereadable]
         if fixed:
@@ -198,7 +210,7 @@ def open_source(
     settle: bool = False,
     columns: Sequence[str] = (),
     encoding: str = "auto",
-    keep_types: bool = False,
+    expected: Mapping[str, str] | None = None,
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -216,8 +228,9 @@ def open_source(
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
     columns : names that a header would have: a first line that has all of them, or the label's, is one.
     encoding : of text, such as "utf-8", "latin-1" or "utf-16"; "auto": detected from the first megabyte.
-    keep_types : take words in a column of numbers as missing, however many there are, as a model that has learned numbers
-        needs it; otherwise a column of which 2 % are words is text, and a reading that finds this out raises.
+    expected : what a model has learned of columns by name, "number" or "text", some of which may not be there: they are read
+        so, and words among numbers are missing. Without it, a column of numbers in which a reading finds 2 % or more words
+        is text in the next one, and `ReadAgainError` is raised.
 
     Examples
     --------
@@ -256,7 +269,7 @@ def open_source(
         Skips(on_error == "skip"),
         tuple(columns),
         encoding_called(encoding),
-        keep_types,
+        expected,
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)

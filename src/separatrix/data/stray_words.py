@@ -12,6 +12,9 @@ from typing import Any
 from separatrix.data.column_types import MOSTLY
 from separatrix.data.errors import counted, shown
 
+FEW = 50
+"""So many words that are most of a column are no slip."""
+
 
 class StrayWords:
     """The words that one reading met in columns of numbers."""
@@ -42,6 +45,10 @@ class StrayWords:
     def many(self) -> list[str]:
         """Return the columns that are text rather than numbers."""
         return [name for name, n in self.words.items() if self.values[name] - n <= MOSTLY * self.values[name]]
+
+    def useless(self) -> list[str]:
+        """Return the columns that hold hardly any numbers."""
+        return [name for name, n in self.words.items() if n >= FEW and 2 * n > self.values[name]]
 
     def finding(self, name: str) -> str:
         """Say what was found in a column."""

@@ -19,7 +19,7 @@ from separatrix.engine.parameters import (
     whole,
 )
 from separatrix.engine.rows import Array
-from separatrix.features.columns.arrow_columns import frame_of
+from separatrix.features.columns.arrow_columns import NUMBER, TEXT, frame_of
 from separatrix.features.columns.leaks import LeakSearch
 from separatrix.features.columns.misfits import Misfits
 from separatrix.features.columns.roles import DROP, Role
@@ -250,6 +250,12 @@ class TableFeaturizer(Parameterized):
         if self.text is not None:
             features.text = TextFeaturizer(**self.text.get_params())
         return features.adopt(self._schema) if self.is_fitted() else features
+
+    def kinds_as_read(self) -> dict[str, str]:
+        """Return what columns held when they were learned, "number" or "text", where no role was chosen for them."""
+        schema = self.schema
+        read = {name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name)}
+        return {name: kind for name, kind in read.items() if kind in (NUMBER, TEXT)}
 
     def without_names(self) -> TableFeaturizer:
         """Return the same features without the names of hashed words, which `transform` does not need."""

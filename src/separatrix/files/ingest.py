@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
 from separatrix.data.labels import Unlabelled, alike, labels_at
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
@@ -59,6 +59,23 @@ Report = Callable[[str, int], None]
 
 
 def read_blocks(
+    source: Source, features: TableFeaturizer | None, *, learned: bool = False, **options: Any
+) -> TrainingBlocks:
+    """Read `source` into blocks, with the options of `_read_blocks`; `learned` features are not learned again.
+
+    Where a column turns out to be text late in the data, everything is read again.
+    """
+    unlearned = None if features is None or learned else features.plain()
+    while True:
+        try:
+            return _read_blocks(source, features, learned=learned, **options)
+        except ReadAgainError:
+            if unlearned is None:
+                raise
+            features = unlearned.plain()
+
+
+def _read_blocks(
     source: Source,
     features: TableFeaturizer | None,
     *,
@@ -100,6 +117,7 @@ def read_blocks(
         if features is None:
             separate.add_rows(validation, report)
         else:
+            validation.read_as(source)
             separate.add_tables(features, validation, _label_of(validation, source), report)
         counts.append(separate.unlabelled)
     if not blocks.n:
@@ -110,7 +128,8 @@ def read_blocks(
         if held_out.n == 0:
             raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
         held_out.d = blocks.d = max(held_out.d, blocks.d)
-    notes = [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
+    notes = [*source.notes, *([] if validation is None else validation.notes)]
+    notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
     return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 

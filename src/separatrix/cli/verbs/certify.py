@@ -11,7 +11,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive
+from separatrix.cli.options import Data, Drop, Encoding, FeatureModel, Json, Label, OnError, Output, Positive
 from separatrix.data.errors import counted
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def certify(
     positive: Positive = None,
     drop: Drop = None,
     model: FeatureModel = None,
+    encoding: Encoding = None,
+    on_error: OnError = "raise",
     bias: Annotated[
         bool | None,
         Option("--bias/--no-bias", help="Allow a bias; by default yes, except for the lectures' examples."),
@@ -43,7 +45,7 @@ def certify(
 
     drop = drop or []
     with errors_reported("certify", data):
-        examples = read_examples(data, label, positive, drop, model)
+        examples = read_examples(data, label, positive, drop, model, on_error, encoding)
         certificate = proofs.certify(
             examples.X, examples.y, fit_intercept=examples.bias if bias is None else bias, time_limit=time_limit
         )
@@ -55,7 +57,14 @@ def certify(
         return STATUS[certificate.verdict]
     _print(examples, certificate)
     if output is not None:
-        same = [("label", label), ("positive", positive), ("model", model), *(("drop", name) for name in drop)]
+        same = [
+            ("label", label),
+            ("positive", positive),
+            ("model", model),
+            *(("drop", name) for name in drop),
+            ("encoding", encoding),
+        ]
+        same.append(("on-error", on_error if on_error != "raise" else None))
         options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
         click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]

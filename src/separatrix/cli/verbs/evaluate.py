@@ -8,7 +8,7 @@ import json
 import click
 
 from separatrix.cli.errors import errors_reported
-from separatrix.cli.options import Data, Format, Header, Json, Label, MissingLabel, ModelFile, OnError
+from separatrix.cli.options import Data, Encoding, Format, Header, Json, Label, MissingLabel, ModelFile, OnError
 
 
 def evaluate(
@@ -17,6 +17,7 @@ def evaluate(
     label: Label = None,
     form: Format = None,
     header: Header = None,
+    encoding: Encoding = None,
     on_error: OnError = "raise",
     missing_label: MissingLabel = "skip",
     as_json: Json = False,
@@ -26,7 +27,12 @@ def evaluate(
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("evaluate", data):
-        rows = ModelRows(model, data, form, header, on_error, label, need_labels=True, missing_label=missing_label)
+        rows = ModelRows(
+            *(model, data, form, header, on_error, label),
+            need_labels=True,
+            missing_label=missing_label,
+            encoding=encoding,
+        )
         evaluation = evaluate_rows(rows)
     if as_json:
         click.echo(json.dumps(evaluation, ensure_ascii=False))

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported, in_options
-from separatrix.cli.options import Data, Format, Header, Json, ModelFile
+from separatrix.cli.errors import errors_reported, in_options, tell
+from separatrix.cli.options import Data, Encoding, Format, Header, Json, ModelFile, OnError
 from separatrix.data.errors import DataError, counted
 
 
@@ -21,6 +21,8 @@ def explain(
     top: Annotated[int, Option(min=1, help="How many terms and mistakes to show.")] = 10,
     form: Format = None,
     header: Header = None,
+    encoding: Encoding = None,
+    on_error: OnError = "raise",
     as_json: Json = False,
 ) -> int:
     """Print the explanation of one row."""
@@ -28,7 +30,7 @@ def explain(
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("explain", data):
-        rows = ModelRows(model, data, form, header)
+        rows = ModelRows(model, data, form, header, on_error, encoding=encoding)
         first = 1  # the number of the batch's first row
         for X, y, batch in rows.batches():
             if row < first + len(batch):
@@ -41,6 +43,7 @@ def explain(
             first += len(batch)
         else:
             raise DataError(f"{rows.source.name} has {counted(first - 1, 'row')}; there is no row {row:,}")
+    tell("explain", rows.notes)
     label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
     if as_json:
         document = {"place": place, "label": label} | explanation.to_dict()

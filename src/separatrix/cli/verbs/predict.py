@@ -7,8 +7,8 @@ from typing import Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported
-from separatrix.cli.options import Data, Engine, Format, Header, ModelFile, OnError
+from separatrix.cli.errors import errors_reported, tell
+from separatrix.cli.options import Data, Encoding, Engine, Format, Header, ModelFile, OnError
 from separatrix.data.errors import DataError, counted
 
 
@@ -27,6 +27,7 @@ def predict(
     engine: Engine = None,
     form: Format = None,
     header: Header = None,
+    encoding: Encoding = None,
     on_error: OnError = "raise",
 ) -> int:
     """Write the predictions to a file or to standard output."""
@@ -40,18 +41,20 @@ def predict(
 
             if output is None:
                 raise DataError("--engine writes one file per shard: name a folder with -o")
-            work = PredictShard(model.absolute(), output.absolute(), scores, form, header, on_error)
+            work = PredictShard(model.absolute(), output.absolute(), scores, form, header, on_error, encoding)
             n, skipped = predict_on_shards(engine, work, data)
         else:
             written_as = "csv" if output is None else ENDINGS.get(output.suffix.lower())
             if written_as is None:
                 raise DataError(f"{output}: the file's name must end in {', '.join(ENDINGS)}")
-            rows = ModelRows(model, data, form, header, on_error)
+            rows = ModelRows(model, data, form, header, on_error, encoding=encoding)
             if output is None:
                 write_predictions(rows, sys.stdout.buffer, written_as, scores)
+                tell("predict", rows.notes)
                 return 0
             with replacing(output) as name, open(name, "wb") as file:
                 n, skipped = write_predictions(rows, file, written_as, scores), rows.source.skipped
+            tell("predict", rows.source.notes)
     note = f", {counted(skipped, 'line')} skipped" if skipped else ""
     click.echo(f"{counted(n, 'prediction')} written to {output}{note}", err=True)
     return 0

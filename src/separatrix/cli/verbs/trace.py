@@ -10,7 +10,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, one_of, tell
-from separatrix.cli.options import Data, Drop, Label, Positive
+from separatrix.cli.options import Data, Drop, Encoding, Label, OnError, Positive
 from separatrix.data.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def trace(
     label: Label = None,
     positive: Positive = None,
     drop: Drop = None,
+    encoding: Encoding = None,
+    on_error: OnError = "raise",
     order: Annotated[str, Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
     tie: Annotated[str | None, Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
     bias: Annotated[
@@ -48,7 +50,7 @@ def trace(
     with errors_reported("trace", data):
         one_of("--format", form, FORMATS)
         try:
-            examples = read_source(data, label, positive, drop=drop or [])
+            examples = read_source(data, label, positive, drop=drop or [], on_error=on_error, encoding=encoding or "auto")
         except NotANumberError as error:
             raise DataError(f"{error}; leave the column out with --drop") from None
         tell("trace", examples.notes)
@@ -60,7 +62,8 @@ def trace(
             random_state=seed,
         )
         if html is not None:
-            named = {"label": label, "positive": positive, "drop": drop or None}
+            named = {"label": label, "positive": positive, "drop": drop or None, "encoding": encoding}
+            named["on_error"] = on_error if on_error != "raise" else None
             arguments = [repr(data), *(f"{name}={value!r}" for name, value in named.items() if value is not None)]
             _write_page(html, examples, perceptron, f"read_source({', '.join(arguments)})")
             return 0

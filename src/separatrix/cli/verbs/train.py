@@ -24,6 +24,7 @@ from separatrix.cli.options import (
     Categorical,
     Data,
     Drop,
+    Encoding,
     Engine,
     Format,
     Header,
@@ -109,6 +110,7 @@ class TrainOptions:
     ] = "features"
     form: Format = None
     header: Header = None
+    encoding: Encoding = None
     on_error: OnError = "raise"
     missing_label: MissingLabel = "skip"
     as_json: Json = False

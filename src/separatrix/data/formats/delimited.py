@@ -139,7 +139,7 @@ class DelimitedReader:
     def settled(self) -> None:
         """Fix the types: as asked for, as declared, or as found; numbers are whole only where that is certain."""
         for name in self.names:
-            kind = self.options.types.get(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
+            kind = self.options.kind_of(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
             if kind not in TYPES:
                 raise DataError(f"types[{name!r}] is {kind!r}, not one of {', '.join(TYPES)}")
             if name == self.label and kind != WHOLE and name not in self.options.types:
@@ -176,7 +176,7 @@ class DelimitedReader:
                 self.options.notes.setdefault(f"encoding of {stream.name}", f"{place}: {MENDED}")
             for i, name, word in piece.words:
                 place = f"{stream.name}, line {before + int(piece.lines[i])}"
-                if name == self.label and not self.options.keep_types:
+                if name == self.label and self.options.expected is None:
                     self.kinds[name] = TEXT
                     raise ReadAgainError(f"{place}: the label {shown(word)} is no whole number, as those before it are")
                 if name != self.label:

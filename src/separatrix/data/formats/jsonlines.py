@@ -84,7 +84,7 @@ class JsonReader:
         for name, counts in self._met.items():
             exact = self.options.settle or name == self.label
             kind = _common(counts, 1.0 if exact else columns.MOSTLY)
-            self.kinds[name] = self.options.types.get(name) or (NUMBER if kind == WHOLE and not exact else kind)
+            self.kinds[name] = self.options.kind_of(name) or (NUMBER if kind == WHOLE and not exact else kind)
 
     @property
     def schema(self) -> pa.Schema:
@@ -116,9 +116,9 @@ class JsonReader:
 
     def _met_word(self, name: str, word: str, place: str) -> None:
         kind = self.kinds[name]
-        if kind == NUMBER or (self.options.keep_types and name != self.label):
+        if kind == NUMBER or (self.options.expected is not None and name != self.label):
             self.strays.add_word(name, word, place)
-        elif not self.options.keep_types:
+        elif self.options.expected is None:
             self.kinds[name] = TEXT
             raise ReadAgainError(f"{place}: key {shown(name)}: {shown(word)} is not {_WORDS[kind]}, as those before it are")
 
