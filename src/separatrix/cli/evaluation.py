@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.files.blocks import LabelIndex
@@ -80,7 +81,7 @@ def print_evaluation(evaluation: dict[str, Any]) -> None:
     if "log_loss" in evaluation:
         console.print(f"log loss {evaluation['log_loss']:.4f}")
     for note in evaluation["notes"]:
-        console.print(note, markup=False, soft_wrap=True)
+        console.print(in_options(note), markup=False, soft_wrap=True)
     if unknown := evaluation["unknown_labels"]:
         names = ", ".join(f"{name} ({count:,})" for name, count in list(unknown.items())[:6])
         total = sum(unknown.values())

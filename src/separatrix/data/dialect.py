@@ -6,6 +6,8 @@
 - A first line is a header where most columns of numbers have something else in it; where it counts its columns (0, 1, 2 … or
   1, 2, 3 …); or, without columns of numbers, where none of its values comes again in a column of few values.
 - Orange's three lines (names; `d`, `c`, `string` …; `class`, `meta` …) are read as they are meant.
+- A first line `sep=;`, as Excel writes it, names the delimiter and is no row.
+- A delimiter at the end of every line ends the last field; it does not begin another one.
 - Lines that begin with `#`, `%` or `|` before the table, of another number of fields, are passed over.
 """
 
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,7 @@ BLANKS = " "
 """The delimiter of a table whose fields are set apart by runs of blanks."""
 
 NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
+_DECLARED = re.compile(rb'"?sep=([^\r\n"])"?[ \t]*\r?\n', re.IGNORECASE)
 _ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
 _ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
 
@@ -47,6 +50,13 @@ class Dialect:
     """Lines before the first row."""
     kinds: dict[str, str] = field(default_factory=dict)
     label: str | None = None
+    padded: bool = False
+    """Whether every line ends with a delimiter, behind which there is nothing."""
+
+    @property
+    def n_fields(self) -> int:
+        """How many fields a record has."""
+        return len(self.names) + self.padded
 
 
 @dataclass(frozen=True)
@@ -114,6 +124,9 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     """Tell how the table that begins with `head` is written."""
     whole = len(head) < HEAD
     text = head.removeprefix(MARK)
+    declared = _DECLARED.match(text)
+    if declared and options.delimiter is None:
+        options = replace(options, delimiter=declared[1].decode())
     text = text if text.endswith(b"\n") or not whole else text + b"\n"
     delimiter = options.delimiter or _delimiter(text, options, whole)
     if delimiter == BLANKS:
@@ -126,6 +139,8 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
         for begin, end, line, n in zip(starts, starts[1:], records.lines.tolist(), records.fields.tolist(), strict=False)
         if n
     ]
+    if declared:
+        del rows[0]
     if not rows and not whole:
         raise DataError(f"{name}, line 1: the first line is longer than {HEAD >> 20} MB")
     if not rows:
@@ -133,7 +148,15 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
     while len(rows) > 1 and rows[0][1][0][:1] in ("#", "%", "|") and len(rows[0][1]) != usual:
         del rows[0]
-    return _titles(delimiter, quote, rows, records.n_lines, options)
+    padded = len(rows) > 1 and len(rows[1][1]) > 2 and all(not row[-1].strip() for _, row in rows[1:] if len(row) == usual)
+    if padded and len(rows[0][1]) == usual and not rows[0][1][-1].strip():
+        rows = [(line, row[:-1] if len(row) == usual else row) for line, row in rows]
+    elif padded and len(rows[0][1]) == usual - 1 and options.header in ("auto", True):
+        rows = [rows[0], *((line, row[:-1] if len(row) == usual else row) for line, row in rows[1:])]
+    else:
+        padded = False
+    found = _titles(delimiter, quote, rows, records.n_lines, options)
+    return replace(found, padded=padded)
 
 
 def _titles(delimiter: str, quote: str | None, rows: list[tuple[int, list[str]]], n_lines: int, options: Options) -> Dialect:

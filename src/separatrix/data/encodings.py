@@ -21,7 +21,8 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-MENDED = "the text is not all UTF-8: other bytes are read as windows-1252; name another encoding with encoding='…'"
+MENDED = "the text is not all UTF-8: other bytes are read as windows-1252; if that is wrong, name it with encoding="
+_NAME_IT = "name the encoding with encoding="
 _CHUNK = 1 << 20
 _KNOWN = ("utf-8", "utf-16", "latin-1", "windows-1252", "windows-1250", "windows-1251", "iso-8859-15", "mac-roman", "cp437")
 
@@ -105,14 +106,19 @@ def undecodable(text: bytes, encoding: str) -> str:
     Examples
     --------
     >>> undecodable(b"caf\xe9", "utf-8")
-    "byte 0xe9 is not utf-8; name the encoding with encoding='…', or leave such lines out with on_error='skip'"
+    "byte 0xe9 is not utf-8; name the encoding with encoding=, or leave such lines out with on_error='skip'"
     """
     try:
         text.decode(UTF8, _MEND if encoding == AUTO else "strict")
     except UnicodeDecodeError as problem:
         byte = f"byte 0x{problem.object[problem.start]:02x}"
     known = f"neither {UTF8} nor {FALLBACK}" if encoding == AUTO else f"not {encoding}"
-    return f"{byte} is {known}; name the encoding with encoding='…', or {LEAVE_OUT}"
+    return f"{byte} is {known}; {_NAME_IT}, or {LEAVE_OUT}"
+
+
+def is_undecodable(message: str) -> bool:
+    """Tell whether `undecodable` gave a message."""
+    return _NAME_IT in message
 
 
 def is_utf8(text: Any) -> bool:
@@ -170,22 +176,22 @@ class Transcoder:
             before = problem.object[: problem.start].decode(self.encoding, "replace").count("\n")
             raise DataError(
                 f"{self.name}, line {self._lines + before}: byte 0x{problem.object[problem.start]:02x} at offset "
-                f"{self._at - pending + problem.start} is not {self.encoding}; name another encoding with encoding='…'"
+                f"{self._at - pending + problem.start} is not {self.encoding}; name another encoding with encoding="
             ) from None
         self._at += len(raw)
         return text
 
 
-def first_undecodable(stream: Any, encoding: str) -> tuple[int, int] | None:
-    """Return the offset in a file object, and the value, of the first byte that the encoding does not have."""
+def first_undecodable(file: Any, encoding: str) -> int | None:
+    """Return the offset in a file of the first byte that the encoding does not have."""
     decoder, at = codecs.getincrementaldecoder(encoding)(), 0
     while True:
-        raw = stream.read(_CHUNK)
+        raw = file.read(_CHUNK)
         pending = len(decoder.getstate()[0])
         try:
             decoder.decode(raw, not raw)
         except UnicodeDecodeError as problem:
-            return at - pending + problem.start, problem.object[problem.start]
+            return at - pending + problem.start
         if not raw:
             return None
         at += len(raw)

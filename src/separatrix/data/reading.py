@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.encodings import AUTO, UTF8, encoding_called
+from separatrix.data.encodings import AUTO, UTF8, encoding_called, first_undecodable, is_undecodable
 from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
@@ -106,7 +106,7 @@ class Source:
         if hasattr(self.reader, "strays"):
             self.reader.strays.clear()
         for stream in self._streams():
-            for batch in self._adapting(self.reader.batches(stream)):
+            for batch in self._adapting(self.reader.batches(stream), stream):
                 has_rows = True
                 yield from (batch[begin : begin + rows] for begin in range(0, len(batch), rows))
         if not has_rows:
@@ -114,7 +114,7 @@ class Source:
             raise NoExampleError(f"{self.name}: there is no example in it{skipped}")
         self._judge_words()
 
-    def _adapting(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _adapting(self, batches: Iterator[Any], stream: Stream | None) -> Iterator[Any]:
         """Yield batches; where labels turn out to be text, have the next reading give text."""
         try:
             yield from batches
@@ -123,6 +123,17 @@ class Source:
                 self.schema = self.reader.schema
                 raise
             raise DataError(f"{problem}; put the data into a file, which can be read twice") from None
+        except DataError as problem:
+            if stream is None or not (is_undecodable(str(problem)) and self.rereadable):
+                raise
+            place = self._places[self.files.index(stream.name)] if stream.name in self.files else self._places[0]
+            encoding = stream.encoding if self._options.encoding == AUTO else self._options.encoding
+            again = self._open(place)
+            found = first_undecodable(again.file, encoding or UTF8)
+            again.close()
+            raise (
+                problem if found is None else DataError(f"{problem} (the byte is at offset {found:,} of the text)")
+            ) from None
 
     def _judge_words(self) -> None:
         """Note the words in columns of numbers; where there are many in one, have the next reading give text, and raise."""
@@ -303,7 +314,7 @@ def as_text(stream: Stream, form: str, options: Options) -> None:
         return
     encoding = stream.as_text(options.encoding)
     if options.encoding == AUTO and encoding != UTF8:
-        assumed = f"{stream.name}: the text is not UTF-8: read as {encoding}; name another encoding with encoding='…'"
+        assumed = f"{stream.name}: the text is not UTF-8: read as {encoding}; if that is wrong, name it with encoding="
         options.notes.setdefault(f"encoding of {stream.name}", assumed)
 
 

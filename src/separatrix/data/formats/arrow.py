@@ -72,6 +72,8 @@ class ArrowReader:
                     raise DataError(
                         f"{name}, row {first + infinite[0]}, column {field.name}: infinity is not a finite number"
                     )
+            if field.name == self.label and field.type == pa.string():
+                fitted = columns.stripped(fitted, ())
             fitted_columns.append(fitted)
         return pa.RecordBatch.from_arrays(fitted_columns, schema=self.schema)
 

@@ -62,6 +62,10 @@ CLASS_NAMES = {"none", "None"}
 """Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
 
 
+PADDING = "\n"
+"""What is behind the delimiter at the end of a line; no column can be called so."""
+
+
 class DelimitedReader:
     """Reads delimited text; the first file tells how it is written, the others must be written alike."""
 
@@ -95,7 +99,7 @@ class DelimitedReader:
     def _markers(self, block: Block) -> tuple[str, ...]:
         """Return what stands for a missing value: not the words that are names of classes where labels have them."""
         text, records = self._records(block)
-        good = _text_of(text, records, records.fields == len(self.names))
+        good = _text_of(text, records, records.fields == self.dialect.n_fields)
         if not len(good) or not CLASS_NAMES & set(self.missing):
             return self.missing
         labels = self._parsed(good, {self.label: pa.binary()}, [self.label], ())[self.label].unique().to_pylist()
@@ -126,7 +130,7 @@ class DelimitedReader:
 
     def _widen(self, block: Block) -> None:
         text, records = self._records(block)
-        good = records.fields == len(self.names)
+        good = records.fields == self.dialect.n_fields
         table, _ = self._texts(_text_of(text, records, good))
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
@@ -202,10 +206,12 @@ class DelimitedReader:
 
     def _work(self, block: Block) -> _Table:
         text, records = self._records(block)
-        good = records.fields == len(self.names)
+        good = records.fields == self.dialect.n_fields
         faults = []
         for k in np.flatnonzero(~good & (records.fields != 0)):
-            what = f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {len(self.names)}"
+            what = (
+                f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {self.dialect.n_fields}"
+            )
             what += f"; {LEAVE_OUT}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
@@ -301,19 +307,25 @@ class DelimitedReader:
         if self.dialect.spaced:
             missing += [f" {marker}" for marker in missing]
         delimiter = "\t" if self.dialect.delimiter == BLANKS else self.dialect.delimiter
+        names = [*self.names, PADDING] if self.dialect.padded else self.names
         table = arrow_csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
-            arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=self.names),
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
             arrow_csv.ParseOptions(delimiter=delimiter, quote_char=self.dialect.quote or False, newlines_in_values=False),
             arrow_csv.ConvertOptions(
-                column_types=types,
-                include_columns=list(only),
+                column_types=types | {PADDING: pa.string()},
+                include_columns=list(only or names),
                 null_values=missing,
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
         )
-        return table.combine_chunks().to_batches()[0]
+        batch = table.combine_chunks().to_batches()[0]
+        if not self.dialect.padded or only:
+            return batch
+        if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch[PADDING]), "")).as_py():
+            raise DataError(f"{self.file}: a line has a value behind its last column, where the first lines have none")
+        return batch.drop_columns([PADDING])
 
 
 def _text_of(text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:

@@ -68,6 +68,7 @@ class ArchiveReader:
     def _rows(self, archive: zipfile.ZipFile, name: str) -> Iterator[RowBatch]:
         keys = {file.removesuffix(".npy") for file in archive.namelist() if file.endswith(".npy")}
         y = _Member(archive, "y", name).whole() if "y" in keys else None
+        y = y if y is None or y.dtype.kind not in "US" else np.char.strip(y)
         if "X" in keys:
             matrices = self._dense(_Member(archive, "X", name))
             n = _Member(archive, "X", name).shape[0]
