@@ -304,6 +304,7 @@ class _Fit:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
         unlabelled = sum(summary.unlabelled for summary in files)
+        notes = [note for summary in files for note in summary.notes][:10]
         return {
             "data": self.data,
             "format": self.reader.format,
@@ -317,7 +318,7 @@ class _Fit:
             "mix": self.mix,
             "margin": margin_of(mixture),
             "problems": [problem for summary in files for problem in summary.problems][:3],
-            "notes": [note for summary in files for note in summary.notes][:10],
+            **({"notes": notes} if notes else {}),
             **({"unlabelled": unlabelled} if unlabelled else {}),
             **({} if self.deal_seed is None else {"dealt": True}),
             **({} if self.warning is None else {"unlike_shards": self.warning}),
