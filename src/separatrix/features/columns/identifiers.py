@@ -103,6 +103,8 @@ def signs_of(name: str, values: Floats, names: Sequence[str] = ()) -> Signs:
     nothing = Signs([], False)
     named = is_named_like_identifier(name, names)
     n, head = len(values), values[:HEAD]
+    if not named and (head != np.floor(head)).any():
+        return nothing
     if n < (FEWEST_NAMED if named else FEWEST) or len(np.unique(head)) < HALF * len(head):
         return nothing
     n_different = len(np.unique(values))

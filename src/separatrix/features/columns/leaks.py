@@ -20,8 +20,8 @@ from separatrix.features.columns.arrow_columns import Frame
 from separatrix.features.columns.numbers import row_keys
 from separatrix.features.columns.schema import Schema
 
-SAMPLE, CELLS = 10_000, 1 << 22
-"""The largest number of rows sampled, and of their values."""
+SAMPLE, CELLS = 10_000, 1 << 21
+"""The largest number of rows sampled, and of their values; also of the values that wait for it."""
 FEWEST = 50
 """The smallest number of rows that shows anything."""
 RARE = 10
@@ -29,8 +29,9 @@ RARE = 10
 ACCURACY, REMOVED = 0.99, 0.95
 """What a column that alone predicts the label reaches: accuracy, and the share of the errors of always predicting the most
 frequent class that it removes."""
-GLANCE, ACCURACY_AT_A_GLANCE = 1000, 0.95
-"""A column whose values do not separate the labels of so many rows so well is not looked at further."""
+GLANCE, GLANCED_ERRORS = 256, 0.25
+"""About so many rows, half of them of the most frequent class, are looked at first; a column that gets more than this share
+of the others wrong is not looked at further."""
 MOST_NAMED = 5
 """Of more columns only the best are named."""
 NEIGHBOURS = 3
@@ -64,6 +65,7 @@ class LeakSearch:
         self._tables: list[Any] = []
         self._labels: list[Any] = []
         self._keys: list[Array] = []
+        self._pending: list[tuple[Any, Any, Ints]] = []
 
     def offer(self, table: Any, labels: Any, first: int, rows: Ints | None = None) -> None:
         """Sample Arrow rows with Arrow labels, the first of which has the number `first`: some `rows`, or all."""
@@ -72,16 +74,28 @@ class LeakSearch:
         chosen = np.flatnonzero(low) if rows is None else rows[low[rows]]
         if self._names and len(chosen):
             table = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
-            self._tables.append(table.select(self._names).take(number_array(chosen)))
-            self._labels.append(labels.take(number_array(chosen)))
             self._keys.append(keys[chosen])
+            self._pending.append((table.select(self._names), labels, chosen))
+            if sum(len(labels) for _, labels, _ in self._pending) * len(self._names) > CELLS:
+                self._take()
+
+    def _take(self) -> None:
+        """Take the chosen rows out of some batches, once for all of them: it costs time for each column."""
+        tables, labels, chosen = zip(*self._pending, strict=True)
+        begins = np.cumsum([0, *map(len, labels)])
+        rows = number_array(np.concatenate([begin + some for begin, some in zip(begins.tolist(), chosen, strict=False)]))
+        self._tables.append(pa.concat_tables(tables).take(rows))
+        self._labels.append(_decoded(pa.chunked_array(labels)).take(rows))
+        self._pending = []
 
     def report(self) -> list[Telling]:
         """Return the columns that alone predict the label, and note the question on each of them in the schema."""
+        if self._pending:
+            self._take()
         if not self._keys:
             return []
         order = number_array(np.argsort(np.concatenate(self._keys)))
-        labels = _codes(_decoded(pa.chunked_array(self._labels)).take(order))
+        labels = _codes(pa.concat_arrays(self._labels).take(order))
         columns = self._schema.values(Frame(pa.concat_tables(self._tables).take(order), str))
         found = telling_columns(columns, labels)
         for telling in found:
@@ -109,11 +123,10 @@ def telling_columns(columns: dict[str, Any], labels: Ints) -> list[Telling]:
         return []
     allowed = min(1 - ACCURACY, (1 - REMOVED) * (1 - counts.max() / n)) * n
     telling = []
-    for name, column in columns.items():
-        if _may_tell(column.take(number_array(rows[:GLANCE])), labels[:GLANCE], len(common)):
-            right = _most_right(column.take(number_array(rows)), labels, len(common))
-            if n - right <= allowed:
-                telling.append(Telling(name, right / n, n))
+    for name in _candidates(columns, rows, labels, len(common)):
+        right = _most_right(columns[name].take(number_array(rows)), labels, len(common))
+        if n - right <= allowed:
+            telling.append(Telling(name, right / n, n))
     telling.sort(key=lambda each: -each.accuracy)
     n_others = len(telling) - MOST_NAMED
     if n_others > 0:
@@ -121,10 +134,28 @@ def telling_columns(columns: dict[str, Any], labels: Ints) -> list[Telling]:
     return telling
 
 
-def _may_tell(column: Any, labels: Ints, n_classes: int) -> bool:
-    """Tell whether the most frequent label of each value, in a few rows, is nearly always theirs: most columns end here."""
-    largest, _ = _two_largest(_codes(column), labels, n_classes)
-    return int(largest.sum()) >= ACCURACY_AT_A_GLANCE * len(labels)
+def _candidates(columns: dict[str, Any], rows: Ints, labels: Ints, n_classes: int) -> list[str]:
+    """Return the columns that may be telling, judged by a few of the rows: it takes less time to rule the others out."""
+    counts = np.bincount(labels)
+    quotas = np.full(n_classes, max(GLANCE // 16, GLANCE // (2 * n_classes)))
+    quotas[counts.argmax()] = GLANCE // 2
+    by_class = np.argsort(labels, kind="stable")
+    place_in_class = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    few = np.sort(by_class[place_in_class < quotas[labels[by_class]]])
+    picked, labels = number_array(rows[few]), labels[few]
+    allowed = GLANCED_ERRORS * (len(few) - np.bincount(labels).max())
+    numbers = [name for name, column in columns.items() if kinds.is_floating(column.type)]
+    candidates = set()
+    for begin in range(0, len(numbers), GLANCE):
+        names = numbers[begin : begin + GLANCE]
+        ascending = np.argsort([numpy_array(columns[name].take(picked)) for name in names], axis=1, kind="stable")
+        right = _right_by_neighbours(labels[ascending])
+        candidates |= {name for name, some in zip(names, right.tolist(), strict=True) if len(few) - some <= allowed}
+    for name in columns.keys() - set(numbers):
+        largest, _ = _two_largest(_codes(columns[name].take(picked)), labels, n_classes)
+        if len(few) - largest.sum() <= allowed:
+            candidates.add(name)
+    return [name for name in columns if name in candidates]
 
 
 def _most_right(column: Any, labels: Ints, n_classes: int) -> int:
@@ -132,7 +163,7 @@ def _most_right(column: Any, labels: Ints, n_classes: int) -> int:
     by_value = _right_by_value(_codes(column), labels, n_classes)
     if kinds.is_floating(column.type):
         ascending = np.argsort(numpy_array(column), kind="stable")
-        return max(by_value, _right_by_neighbours(labels[ascending]))
+        return max(by_value, int(_right_by_neighbours(labels[ascending])))
     return by_value
 
 
@@ -169,12 +200,13 @@ def _two_largest(codes: Ints, labels: Ints, n_classes: int) -> tuple[Ints, Ints]
     return counts[first], np.where(repeats, np.append(counts[1:], 0), 0)[first]
 
 
-def _right_by_neighbours(labels: Ints) -> int:
-    """Return how many labels at least half of the neighbours have, too; the rows are in the order of the numbers."""
-    same, there = np.zeros(len(labels), np.int64), np.zeros(len(labels), np.int64)
+def _right_by_neighbours(labels: Ints) -> Ints:
+    """Return how many labels of a row, in the order of some numbers, at least half of their neighbours have, too."""
+    same, there = np.zeros(labels.shape, np.int8), np.zeros(labels.shape[-1], np.int8)
     for distance in range(1, NEIGHBOURS + 1):
-        equal = labels[distance:] == labels[:-distance]
+        equal = labels[..., distance:] == labels[..., :-distance]
         for side in (slice(None, -distance), slice(distance, None)):
-            same[side] += equal
+            same[..., side] += equal
             there[side] += 1
-    return int((2 * same >= there).sum())
+    right: Ints = (2 * same >= there).sum(axis=-1)
+    return right

@@ -291,7 +291,8 @@ class Schema:
 
         Dates are numbers of seconds.
         """
-        columns = {name: self._transformed(frame, name) for name in self.parts if name in frame.names}
+        there = set(frame.names)
+        columns = {name: self._transformed(frame, name) for name in self.parts if name in there}
         dates = {name: columns[name] for name in columns if isinstance(self.parts[name], DateColumn)}
         return columns | {name: column.cast(pa.int64()).cast(pa.float64()) for name, column in dates.items()}
 
