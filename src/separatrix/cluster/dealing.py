@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.cluster.engines import Engine
-from separatrix.cluster.shards import CollectionSource, Deal, ShardReader, ShardSummary, joined, new_training_id
+from separatrix.cluster.shards import CollectionSource, Deal, ShardReader, joined, new_training_id
 from separatrix.data.errors import DataError
 from separatrix.engine.rows import Floats, Ints
 
@@ -38,18 +38,6 @@ READABLE = ", or put the files where every worker can read them"
 
 class UnlikeShardsWarning(UserWarning):
     """The shards hold different classes, and their rows could not be dealt anew."""
-
-
-def class_counts(summaries: list[ShardSummary]) -> Ints:
-    """Return how many rows of each class each shard has: a row for each shard."""
-    column_of: dict[Any, int] = {}
-    for summary in summaries:
-        for label in summary.labels:
-            column_of.setdefault(label, len(column_of))
-    counts = np.zeros((len(summaries), len(column_of)), np.int64)
-    for row, summary in zip(counts, summaries, strict=True):
-        row[[column_of[label] for label in summary.labels]] = summary.counts
-    return counts
 
 
 def out_of_place(counts: Ints) -> Floats:
@@ -75,7 +63,7 @@ def shards_differ(counts: Ints) -> bool:
     >>> shards_differ(np.array([[3, 0], [0, 3]]))  # may be chance
     False
     """
-    counts = counts[counts.sum(axis=1) > 0]
+    counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     if len(counts) < 2:
         return False
     far = out_of_place(counts) >= OUT_OF_PLACE

@@ -15,7 +15,6 @@ from separatrix.cluster.dealing import (
     READABLE,
     UNLIKE,
     UnlikeShardsWarning,
-    class_counts,
     grouped,
     is_file,
     new_shards,
@@ -25,7 +24,8 @@ from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
-from separatrix.cluster.shards import CollectionSource, ShardReader, ShardSummary, classes_of, fingerprint, new_training_id
+from separatrix.cluster.shards import CollectionSource, ShardReader, new_training_id
+from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
 from separatrix.cluster.work import DetectFormat, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
@@ -37,9 +37,6 @@ from separatrix.learners.online import OnlineLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
-
-Summaries = dict[int, ShardSummary]
-"""The summary of each shard, by its number."""
 
 
 def fit(
@@ -58,6 +55,9 @@ def fit(
     working: Callable[[str, int, int], None] | None = None,
 ) -> Model:
     """Train an estimator on shards by iterative parameter mixing; return a model with the fitted estimator.
+
+    Shards are to be samples of the whole. If they hold different classes (a file sorted by class, and then cut), rows are
+    dealt anew among them: `facts["dealt"]` of the model says so. Where that is impossible there is an `UnlikeShardsWarning`.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class _Fit:
                 self.reader.format = CollectionSource.format
             numbers = [*train, *held_out_numbers]
             self.file_summaries = summaries = self._summarize(numbers)
-            _check_alike(self.engine, summaries)
+            check_alike(summaries, self.engine.names)
             summaries = self._deal(train, summaries, checkpoint)
             classes = classes_of([summaries[number] for number in train])
             if self.reader.features is not None:
@@ -378,23 +378,3 @@ def _divided(numbers: list[int], fraction: float, seed: int) -> tuple[list[int],
         )
     held_out = set(np.random.default_rng([seed, len(numbers)]).permutation(numbers)[:n].tolist())
     return [number for number in numbers if number not in held_out], sorted(held_out)
-
-
-def _check_alike(engine: Engine, summaries: Summaries) -> None:
-    """Raise if two shards do not have the same features."""
-    filled = {number: summary for number, summary in summaries.items() if summary.n}
-    if not filled:
-        return
-    first = next(iter(filled))
-    expected, first_name = filled[first], engine.names[first]
-    for number, summary in filled.items():
-        if summary.names != expected.names:
-            raise DataError(f"{engine.names[number]}: its column names differ from those of {first_name}")
-        if summary.sparse != expected.sparse or (not summary.sparse and summary.d != expected.d):
-            raise DataError(
-                f"{engine.names[number]} has {_shape(summary)}, but {first_name} has {_shape(expected)}: they must agree"
-            )
-
-
-def _shape(summary: ShardSummary) -> str:
-    return f"{summary.d} {'sparse' if summary.sparse else 'dense'} features"

@@ -23,7 +23,8 @@ import numpy as np
 
 from separatrix.cluster.engines import Engine
 from separatrix.cluster.feature_rows import FeatureRows
-from separatrix.cluster.shards import ShardReader, ShardSummary
+from separatrix.cluster.shards import ShardReader
+from separatrix.cluster.summaries import ShardSummary
 from separatrix.cluster.work import (
     ChooseC,
     CollectScores,

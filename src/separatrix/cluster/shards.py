@@ -8,7 +8,6 @@ features that occur in the shard renumbered: a pass touches the weights of these
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import secrets
@@ -21,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.cluster.summaries import ShardSummary
 from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
-from separatrix.engine.labels import check_kinds, labels_of
+from separatrix.engine.labels import labels_of
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen, name_text_column
 from separatrix.features.columns.arrow_columns import frame_of
@@ -102,25 +102,6 @@ class CollectionSource:
         for table in getattr(self.table, "to_batches", lambda: [self.table])():
             yield TableBatch(table, Origin(self.name, first, "row"))
             first += table.num_rows
-
-
-class ShardSummary(NamedTuple):
-    """What the driver learns about a shard: its shape, its labels with their counts, its largest ‖x‖², its checksum."""
-
-    n: int
-    d: int
-    sparse: bool
-    labels: list[Any]
-    label_dtype: str | None
-    """NumPy's name of the labels' type, of a pair (X, y)."""
-    counts: Ints
-    radius_squared: float
-    digest: bytes
-    skipped: int
-    problems: list[str]
-    names: list[str] | None
-    unlabelled: int
-    notes: list[str]
 
 
 class ShardExamples(NamedTuple):
@@ -338,31 +319,6 @@ def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEI
     class_of = labels.among(classes)
     codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
-
-
-def classes_of(summaries: list[ShardSummary]) -> Array:
-    """Return the classes of all shards, with the type that `fit` gives them."""
-    labels = LabelIndex()
-    for summary in summaries:
-        labels.add(summary.labels)
-    dtypes = [np.dtype(summary.label_dtype) for summary in summaries if summary.label_dtype is not None]
-    if dtypes:
-        distinct = np.array(labels.met(), dtype=np.result_type(*dtypes))
-        check_kinds(distinct)
-        classes = np.unique(distinct)
-    else:
-        classes, _ = labels.settled()
-    if len(classes) < 2:
-        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
-    return classes
-
-
-def fingerprint(digests: list[bytes]) -> str:
-    """Return the hash of the data of all shards: the one that a single machine computes when it reads the files."""
-    whole = hashlib.sha256()
-    for digest in digests:
-        whole.update(digest)
-    return whole.hexdigest()
 
 
 def forget(folder: Path, training_id: str) -> None:

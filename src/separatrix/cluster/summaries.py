@@ -1,0 +1,93 @@
+"""Summaries of shards: what the driver knows about each, and what follows from all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from separatrix.data.errors import DataError
+from separatrix.engine.labels import check_kinds
+from separatrix.engine.rows import Array, Ints
+from separatrix.files.blocks import LabelIndex
+
+
+class ShardSummary(NamedTuple):
+    """What the driver learns about a shard: its shape, its labels with their counts, its largest ‖x‖², its checksum."""
+
+    n: int
+    d: int
+    sparse: bool
+    labels: list[Any]
+    label_dtype: str | None
+    """NumPy's name of the labels' type, of a pair (X, y)."""
+    counts: Ints
+    radius_squared: float
+    digest: bytes
+    skipped: int
+    problems: list[str]
+    names: list[str] | None
+    unlabelled: int
+    notes: list[str]
+
+
+Summaries = dict[int, ShardSummary]
+"""The summary of each shard, by its number."""
+
+
+def classes_of(summaries: list[ShardSummary]) -> Array:
+    """Return the classes of all shards, with the type that `fit` gives them."""
+    labels = LabelIndex()
+    for summary in summaries:
+        labels.add(summary.labels)
+    dtypes = [np.dtype(summary.label_dtype) for summary in summaries if summary.label_dtype is not None]
+    if dtypes:
+        distinct = np.array(labels.met(), dtype=np.result_type(*dtypes))
+        check_kinds(distinct)
+        classes = np.unique(distinct)
+    else:
+        classes, _ = labels.settled()
+    if len(classes) < 2:
+        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+    return classes
+
+
+def class_counts(summaries: list[ShardSummary]) -> Ints:
+    """Return how many rows of each class each shard has: a row for each shard."""
+    column_of: dict[Any, int] = {}
+    for summary in summaries:
+        for label in summary.labels:
+            column_of.setdefault(label, len(column_of))
+    counts = np.zeros((len(summaries), len(column_of)), np.int64)
+    for row, summary in zip(counts, summaries, strict=True):
+        row[[column_of[label] for label in summary.labels]] = summary.counts
+    return counts
+
+
+def check_alike(summaries: Summaries, names: list[str]) -> None:
+    """Raise if two shards do not have the same features; `names` are those of the shards."""
+    filled = {number: summary for number, summary in summaries.items() if summary.n}
+    if not filled:
+        return
+    first = next(iter(filled))
+    expected, first_name = filled[first], names[first]
+    for number, summary in filled.items():
+        if summary.names != expected.names:
+            raise DataError(f"{names[number]}: its column names differ from those of {first_name}")
+        if summary.sparse != expected.sparse or (not summary.sparse and summary.d != expected.d):
+            raise DataError(
+                f"{names[number]} has {_shape(summary)}, but {first_name} has {_shape(expected)}: they must agree"
+            )
+
+
+def _shape(summary: ShardSummary) -> str:
+    return f"{summary.d} {'sparse' if summary.sparse else 'dense'} features"
+
+
+def fingerprint(digests: list[bytes]) -> str:
+    """Return the hash of the data of all shards: the one that a single machine computes when it reads the files."""
+    whole = hashlib.sha256()
+    for digest in digests:
+        whole.update(digest)
+    return whole.hexdigest()
