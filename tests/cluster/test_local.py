@@ -115,6 +115,15 @@ def test_columns_learned_in_shards_are_those_of_the_whole(tables, numbers, colum
     assert one.notes_ == made[1].notes_ and "9 values are not a number" in one.notes_[0]
 
 
+def test_quotes_are_plain_characters_in_all_files_if_they_are_in_one(tmp_path):
+    rows = ["kind\ttext", *(f"{'ab'[k % 2]}\tword {'xy'[k % 2]} and {k}" for k in range(60))]
+    for s in range(3):
+        text = "\n".join(rows) + ('\na\t"quoted" and more\n' if s == 1 else "\n")
+        (tmp_path / f"part-{s}.tsv").write_text(text)
+    model = fit(Perceptron(max_iter=2), str(tmp_path / "part-*.tsv"), label="kind")
+    assert model.facts["rows"] == 181 and model.facts["skipped"] == 0
+
+
 @pytest.mark.parametrize("form", ["numbers", "table"])
 def test_workers_need_neither_scikit_learn_nor_pandas(tables, tmp_path, form):
     shards, label = (whole_numbers(tmp_path, shards=4), None) if form == "numbers" else (str(tables / "part-*.csv"), "label")
@@ -178,7 +187,8 @@ def test_the_command_line_refuses_what_an_engine_cannot(tables, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text((tables / "part-0.csv").read_text() + "1,2,3,4,5,6\n")
     assert "bad.csv, line 102" in call("train", bad, "--label", "label", "--engine", "local:1", status=2)
-    bad.write_text((tables / "part-0.csv").read_text() + "1,town 2,free money,\n")
+    rows = (tables / "part-0.csv").read_text()
+    bad.write_text(rows + rows.splitlines()[1].rpartition(",")[0] + ",\n")
     train = "train", bad, "--label", "label", "--engine", "local:1"
     assert "left out 1 row without a label" in call(*train)
     assert "bad.csv, line 102: the label is missing" in call(*train, "--missing-label", "raise", status=2)

@@ -15,7 +15,7 @@ from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
-from separatrix.cli.summary import learner_figures
+from separatrix.cli.summary import learner_figures, warnings_about
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.cluster.engine_choice import engine_of
@@ -67,7 +67,6 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "notes": facts.pop("notes", []),
         "problems": facts.pop("problems"),
         "dealt": facts.get("dealt", False),
-        "warnings": [facts["unlike_shards"]] if "unlike_shards" in facts else [],
         "columns": in_options(model.features.describe()).splitlines() if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
         "training_error": learner.training_error_,
@@ -75,6 +74,11 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "bound": str(theorem).splitlines()[-1].strip() if theorem.applying else None,
         "engine": options.engine,
     }
+    counts = np.array(list(facts["classes"].values()))
+    correct = np.rint(learner.training_recalls_ * counts).astype(np.int64)
+    summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner)
+    if "unlike_shards" in facts:
+        summary["warnings"].append(facts["unlike_shards"])
     if options.output is not None:
         save(model, options.output)
         summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}

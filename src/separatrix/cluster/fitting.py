@@ -26,7 +26,7 @@ from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
 from separatrix.cluster.shards import CollectionSource, ShardReader, new_training_id
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
-from separatrix.cluster.work import DetectFormat, LearnColumns, SummarizeShard
+from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
@@ -206,6 +206,10 @@ class _Fit:
         reader = self.engine.reduce(work, train[:1]).reader or self.engine.reduce(work, train).reader
         if reader is None:
             raise DataError(f"{self.engine.names[train[0]]}: there is no example in it, nor in any other shard")
+        if reader.trusts_quotes and self.engine.reduce(FindStrayQuotes(reader), train).values[0]:
+            self.reader.options["quote"] = ""
+            reader = self.engine.reduce(work, train[:1]).reader or self.engine.reduce(work, train).reader
+            assert reader is not None
         self.reader = reader
         if self.reader.features is None:
             return

@@ -28,6 +28,7 @@ from separatrix.cluster.summaries import ShardSummary
 from separatrix.cluster.work import (
     ChooseC,
     CollectScores,
+    CountByClass,
     CountCorrect,
     CountMistakes,
     MakePass,
@@ -281,6 +282,7 @@ class Mixture:
     def publish(self) -> None:
         """Write the fitted attributes to the learner."""
         run, learner = self.settle(), self.learner
+        correct, counts = self.engine.reduce(self.work(CountByClass, self.used()), self.filled).values.reshape(2, -1)
         run.rows_seen = sum(self.summaries[number].n for number in self.train)
         learner.n_features_in_ = self.d
         learner.__dict__.pop("feature_names_in_", None)
@@ -290,7 +292,8 @@ class Mixture:
         learner.publish(
             *(run, [sum(row) for row in self.mistakes], self.history),
             progressive_errors_=self.errors,
-            training_error_=self._training_error(),
+            training_error_=float((counts - correct).sum() / counts.sum()),
+            training_recalls_=correct / counts,
             validation_scores_=list(self.history.scores) if self.held_out else None,
             slope_=self._slope() if learner.calibrate is not None else None,
             C_=run.rule.C if learner.C == "auto" else None,
@@ -299,11 +302,6 @@ class Mixture:
             mix_=self.mix,
             _runs=None,
         )
-
-    def _training_error(self) -> float:
-        """Return the part of the examples trained on that the weights used for prediction misclassify."""
-        correct, n = self.engine.reduce(self.work(CountCorrect, self.used()), self.filled).values
-        return float((n - correct) / n)
 
     def _slope(self) -> float:
         pairs = self.engine.reduce(self.work(CollectScores, self.used()), self.held_out).items

@@ -184,6 +184,20 @@ class ShardReader:
             return open_source(shard.chunk, label=self.label, threads=1, **self.options)
         return Source(shard.name, [os.fspath(shard.chunk)], self.format, self.file_reader, self.file_reader.options)
 
+    @property
+    def trusts_quotes(self) -> bool:
+        """Whether quotes delimit fields because the first megabyte of the first file does not show otherwise."""
+        dialect = getattr(self.file_reader, "dialect", None)
+        return dialect is not None and dialect.quote is not None and self.file_reader.options.quote == "auto"
+
+    def has_stray_quotes(self, shard: Shard) -> bool:
+        """Tell whether the first megabyte of a file shows that quotes are plain characters."""
+        try:
+            source = open_source(shard.chunk, label=self.label, threads=1, **self.options | {"format": self.format})
+        except DataError:  # what is wrong is reported when the file is read
+            return False
+        return source.reader.dialect.quote is None
+
     def examples(self, shard: Shard) -> ShardExamples:
         """Return the examples of a shard; the first call on a machine reads and stores them."""
         if self.deal is not None and self.deal.group_of(shard.number) is None:

@@ -120,6 +120,17 @@ class DetectFormat:
 
 
 @dataclass
+class FindStrayQuotes:
+    """Find files in which quotes are plain characters, as apostrophes are: then they are so in all files."""
+
+    reader: ShardReader
+
+    def __call__(self, shard: Shard) -> Sum:
+        """Return 1 for such a file, and else 0."""
+        return Sum(np.array([float(self.reader.has_stray_quotes(shard))]))
+
+
+@dataclass
 class LearnColumns:
     """Learn the categories, scales and words of the columns of a shard; with a deal, from rows dealt to some shards only."""
 
@@ -304,6 +315,18 @@ class CountCorrect(ScoringWork):
         problem, scores = self.scored(shard)
         correct = np.count_nonzero(self.learner.decide(scores, len(self.classes)) == problem.codes)
         return Sum(np.array([correct, problem.rows.n], np.float64))
+
+
+@dataclass
+class CountByClass(ScoringWork):
+    """Count the training examples of each class, and those of them that the weights predict correctly."""
+
+    def __call__(self, shard: Shard) -> Sum:
+        """Return how many of each class are correct, and then how many there are."""
+        problem, scores = self.scored(shard)
+        correct = self.learner.decide(scores, len(self.classes)) == problem.codes
+        counts = [np.bincount(codes, minlength=len(self.classes)) for codes in (problem.codes[correct], problem.codes)]
+        return Sum(np.concatenate(counts).astype(np.float64))
 
 
 @dataclass

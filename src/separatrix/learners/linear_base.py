@@ -76,6 +76,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
     validation_scores_: list[float]
     shard_mistakes_: Array
     training_error_: float
+    training_recalls_: Array
     mix_: str
 
     def __init__(
