@@ -55,6 +55,7 @@ class CollectionSource:
 
     rereadable, format, skipped = True, "collection", 0
     problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __init__(self, name: str, chunk: Any, label: str | None) -> None:
         self.name = name
