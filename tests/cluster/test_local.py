@@ -76,7 +76,7 @@ def messages(n, seed):
                 "length": chance.gauss(20, 5) if chance.random() < 0.9 else None,
                 "from": f"town {chance.randrange(3) + 3 * (i * 8 // n)}",
                 "text": " ".join(chance.sample(text, len(text))) + f" {i}",
-                "price": f"${chance.randrange(9000):,}.50" if i % 90 else "free",
+                "price": f"${chance.randrange(9000):,}.50" if i % 190 != 50 else "free",
                 "day": f"{chance.randrange(12) + 1}/{chance.randrange(28) + 1}/2024",
                 "tags": "|".join(chance.sample("abcdefg", chance.randrange(4))),
                 "label": "spam" if spam else "ham",
@@ -112,7 +112,7 @@ def test_columns_learned_in_shards_are_those_of_the_whole(tables, numbers, colum
     assert a.shape == b.shape and (abs(a - b) > 1e-12).nnz == 0
     assert one.get_feature_names_out().tolist() == made[1].get_feature_names_out().tolist()
     assert [one.roles_[name] for name in ("price", "day", "tags")] == ["number", "date", "set"]
-    assert one.notes_ == made[1].notes_ and "9 values are not a number" in one.notes_[0]
+    assert one.notes_ == made[1].notes_ and "4 values are not a number" in one.notes_[0]
 
 
 def test_quotes_are_plain_characters_in_all_files_if_they_are_in_one(tmp_path):

@@ -116,6 +116,7 @@ def test_hours_are_features_where_it_is_not_always_midnight():
         "at > 2024-03-01",
         "at month=3",
         "at day of week=Fri",
+        "at hour > 0",
         "at hour=12",
         "at hour=0",
     ]

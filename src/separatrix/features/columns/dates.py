@@ -1,7 +1,8 @@
 """Columns of dates: several columns of numbers and of categories made of one.
 
-The features of a date are those of its ordinal and of its year as numbers, and its month, its day of the week and, where
-there is a time that is not always midnight, its hour as categories. A time of day has an ordinal and an hour.
+The features of a date are those of its ordinal and of its year as numbers, its month and its day of the week as categories
+and, where there is a time that is not always midnight, its hour as both: a few rows show what follows from "hour > 17" that
+do not have every hour. A time of day has an ordinal, and its hour as a category.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from separatrix.features.columns.date_forms import DAY
 from separatrix.features.columns.numbers import NumberColumn
 
 _FIRST_DAY = 719_162
-"""Days from 0001-01-01, on which the ordinals begin, to 1970-01-01."""
+_DAY_2000 = 10_957
+"""Days from 0001-01-01 to 1970-01-01, and from there to 2000-01-01. Bins are those of days since the former, which are above
+0; where days and years are scaled, they are counted from 2000 on, which loses fewer digits."""
 MONTHS = [str(month) for month in range(1, 13)]
 WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 HOURS = [str(hour) for hour in range(24)]
@@ -50,7 +53,7 @@ class DateColumn:
         self.name, self.is_time = name, is_time
         how = ("bins" if numbers == "bins" else "standard", n_bins, thermometer, sample)
         self.ordinal = OrdinalColumn(name, is_time, *how)
-        self.year = NumberColumn(f"{name} year", *how)
+        self.year, self.clock = NumberColumn(f"{name} year", *how), NumberColumn(f"{name} hour", *how)
         self.month, self.weekday, self.hour = (
             CategoryColumn(f"{name} {what}", len(HOURS), 1) for what in ("month", "day of week", "hour")
         )
@@ -71,12 +74,13 @@ class DateColumn:
         columns: dict[str, NumberColumn | CategoryColumn] = {"ordinal": self.ordinal}
         if not self.is_time:
             columns |= {"year": self.year, "month": self.month, "weekday": self.weekday}
+            columns |= {"clock": self.clock}
         return columns | {"hour": self.hour}
 
     @property
     def used(self) -> list[NumberColumn | CategoryColumn]:
         """Those that have features: the hour has none where it is always midnight."""
-        return [column for column in self.columns.values() if column is not self.hour or self._has_hours]
+        return [column for column in self.columns.values() if column not in (self.hour, self.clock) or self._has_hours]
 
     @property
     def _has_hours(self) -> bool:
@@ -110,7 +114,7 @@ class DateColumn:
                 base += part.width
 
     def _ordinals(self, seconds: Floats) -> Floats:
-        return seconds if self.is_time else seconds / DAY + _FIRST_DAY
+        return seconds if self.is_time else seconds / DAY + (_FIRST_DAY if self.ordinal.numbers == "bins" else -_DAY_2000)
 
     def _derived(self, column: Any) -> Iterator[tuple[Any, Any]]:
         """Yield the columns beside the ordinal with their values."""
@@ -120,9 +124,11 @@ class DateColumn:
         days = moments // DAY
         if not self.is_time:
             months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-            yield self.year, np.where(missing, np.nan, months // 12 + 1970)
+            first = 1970 if self.year.numbers == "bins" else -30
+            yield self.year, np.where(missing, np.nan, months // 12 + first)
             yield self.month, _coded(months % 12, MONTHS, missing)
             yield self.weekday, _coded((days + 3) % 7, WEEKDAYS, missing)
+            yield self.clock, np.where(missing, np.nan, moments % DAY // 3600)
         yield self.hour, _coded(moments % DAY // 3600, HOURS, missing)
 
     def _place(self, k: int) -> tuple[NumberColumn | CategoryColumn, int]:
