@@ -70,13 +70,14 @@ class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_ou
 class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
     """Turn a table of mixed columns into a sparse matrix.
 
-    Each column gets a role from its type and its first rows (at most 16,384): numbers, categories, truth values, texts, or
-    dropped; `roles` overrides. Missing values (None, NaN, null) have a feature of their own where some were learned from,
-    and none otherwise. Learning goes batch by batch in bounded memory, and the batches leave no trace in the result.
+    Each column gets a role from its type and its first rows (at most 16,384): numbers, dates, categories, sets, truth
+    values, texts, or dropped; `roles` overrides. Missing values (None, NaN, null) have a feature of their own where some
+    were learned from, and none otherwise. Learning goes batch by batch in bounded memory, and the batches leave no trace in
+    the result.
 
     Parameters
     ----------
-    roles : of columns by name: "number", "category", "boolean", "text" or "drop"
+    roles : of columns by name: "number", "date", "category", "set", "boolean", "text" or "drop"
     numbers : "bins": quantile bins of the values that are not 0, which is a bin of its own; "standard": mean 0 (unless most
         values are 0) and deviation 1; "max-abs": divided by the largest size; "none": as they are
     n_bins : about how many bins; a value as frequent as a bin has one to itself. "auto": 32, and fewer, down to 4, where

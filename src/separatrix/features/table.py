@@ -1,4 +1,4 @@
-"""Tables as features: numbers, categories, truth values and texts, side by side in one sparse matrix (L2 12)."""
+"""Tables as features: numbers, dates, categories, sets, truth values and texts, side by side in one matrix (L2 12)."""
 
 from __future__ import annotations
 

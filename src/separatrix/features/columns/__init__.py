@@ -1,5 +1,6 @@
 """From the columns of a table to features: the parts of `features.table`.
 
-In comes a table in any form (`arrow_columns`); `roles` decides what each column is used for, `numbers` and `categories`
-learn one column each, and `schema` holds all of them. Out goes a CSR matrix with the columns' features side by side.
+In comes a table in any form (`arrow_columns`); `roles` decides what each column is used for, and `notations`, `date_forms`
+and `sets` how text is written that is more than text; `numbers`, `dates`, `categories` and `texts` learn one column each,
+and `schema` holds all of them. Out goes a CSR matrix with the columns' features side by side.
 """
