@@ -37,13 +37,20 @@ class Counted:
     """The values of the first block of a column of text, without those that are missing: the different ones, counted."""
 
     def __init__(self, column: Any) -> None:
-        self.column = column.drop_null()
-        self.n = len(self.column)
+        self._rows = column
+        self.n = len(column) - column.null_count
+
+    @cached_property
+    def column(self) -> Any:
+        """The values, row by row."""
+        return self._rows.drop_null()
 
     @cached_property
     def look(self) -> Any:
         """A few different values, for a first look."""
-        return pc.utf8_trim_whitespace(strings(self.column.slice(0, LOOKED_AT).unique().slice(0, DIFFERENT)))
+        first = self._rows.slice(0, LOOKED_AT)
+        values = first.drop_null() if first.null_count < len(first) else self.column.slice(0, LOOKED_AT)
+        return pc.utf8_trim_whitespace(strings(values.unique().slice(0, DIFFERENT)))
 
     @cached_property
     def _counted(self) -> tuple[Any, Ints]:

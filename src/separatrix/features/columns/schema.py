@@ -161,11 +161,11 @@ class Schema:
     def _learn(self) -> None:
         """Learn from the rows of a block; what the columns are for, from the first."""
         block = self.blocks.whole()
-        self.blocks.clear()
         if not self.roles:
             self.roles = self._roles(block)
             self.make_parts()
             block = self._read(block)
+        self.blocks.clear()
         keys = row_keys(self.n_rows, block.num_rows)
         self.n_rows += block.num_rows
         for name, part in self.parts.items():
@@ -189,10 +189,13 @@ class Schema:
 
     def check(self) -> None:
         """Raise where there is nothing to learn from."""
-        if not self.n_rows and not self.blocks.rows:
-            raise ValueError("there are no rows to learn from: 0 sample(s) where a minimum of 1 is required")
+        self._check_rows()
         if not self.roles:
             self._roles(self.blocks.whole())
+
+    def _check_rows(self) -> None:
+        if not self.n_rows and not self.blocks.rows:
+            raise ValueError("there are no rows to learn from: 0 sample(s) where a minimum of 1 is required")
 
     def make_parts(self) -> None:
         """Make a part for each column that is used: those of text come last."""
@@ -254,7 +257,7 @@ class Schema:
         """Learn from the rows that are left over and fix the features."""
         if self.settled:
             return
-        self.check()
+        self._check_rows()
         self.learn_rest()
         for part in self.parts.values():
             part.settle()
