@@ -255,6 +255,19 @@ def test_columns_are_told_apart():
     ]
 
 
+def test_numbers_that_identify_the_rows_are_left_out():
+    n = 120
+    x = np.random.default_rng(0).normal(size=n)
+    table = pd.DataFrame({"customer_no": np.random.default_rng(1).permutation(n) + 5000, "x": x, "place": np.arange(n) ** 2})
+    columns = read_columns(table)
+    assert columns.number_names == ["x", "place"]
+    assert columns.notes == [
+        "column 'customer_no' looks like an identifier (its name, 120 different whole numbers in 120 rows) and is left out",
+        "column 'place' looks like an identifier (120 different whole numbers in 120 rows, in order): "
+        "kept; drop it if it is one",
+    ]
+
+
 def test_naive_bayes_of_mixed_features_multiplies_the_parts():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 200)

@@ -20,6 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from separatrix.data.batches import MISSING
 from separatrix.data.errors import no_column
 from separatrix.engine.rows import Array, Floats, Ints
+from separatrix.features.columns.identifiers import signs_of
 
 FEW_CATEGORIES = 10
 DENSE_BYTES = 1 << 30
@@ -71,12 +72,14 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
 
     A column is numeric if each of its values is a number, text that reads as a number, or missing; `categorical` has the
     names, or the numbers from 0, of columns whose numbers are codes of categories. A column with a different word in most
-    rows cannot help to classify other rows and is left out, as is one without any value.
+    rows cannot help to classify other rows and is left out, as are numbers that identify the rows (by the signs of
+    `features/columns/identifiers.py`) and a column without any value.
     """
     if sp.issparse(X):
         return _read_sparse(X, categorical)
     table = _as_table(X, names)
-    forced = {_place(wanted, [name for name, _, _ in table]) for wanted in categorical}
+    titles = [name for name, _, _ in table]
+    forced = {_place(wanted, titles) for wanted in categorical}
     numbers: list[Floats] = []
     words: list[Array] = []
     columns = Columns(np.empty(0), np.empty(0), [], [])
@@ -87,6 +90,12 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
                 columns.notes.append(f"column {name!r} has no value and is left out")
                 continue
             _check_finite(as_numbers, name)
+            signs = signs_of(name, as_numbers, titles)
+            if signs.words:
+                what = f"column {name!r} looks like an identifier ({', '.join(signs.words)})"
+                columns.notes.append(f"{what} and is left out" if signs.enough else f"{what}: kept; drop it if it is one")
+            if signs.enough:
+                continue
             numbers.append(as_numbers)
             columns.number_names.append(name)
             continue
