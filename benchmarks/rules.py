@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC
 from benchmarks import datasets
 from benchmarks.timing import best
 from separatrix import AveragedPerceptron, Perceptron
-from separatrix.engine.rules import WITH_C
+from separatrix.engine.rules import RULES
 from separatrix.learners import auto_c
 
 warnings.filterwarnings("ignore", message="Maximum number of iteration")
@@ -57,7 +57,7 @@ def online_rate(X, y, rule, C):
 
 def over_the_grid(X, y, rule):
     """The rates of a rule for each C of the grid (one, for a rule without a C), and which is the least."""
-    grid = [2.0**k for k in POWERS] if rule in WITH_C else [1.0]
+    grid = [2.0**k for k in POWERS] if RULES[rule].has_C else [1.0]
     curve = [online_rate(X, y, rule, C) for C in grid]
     return curve, int(np.argmin([rate for rate, _, _ in curve]))
 

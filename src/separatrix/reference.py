@@ -4,7 +4,7 @@ An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for 
 returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,15 +92,25 @@ def correction(rule: str, lead: float, square: float, margin: float, C: float, w
     loss = max(0.0, 1.0 - lead)
     if rule == "margin":
         return weight * (lead <= margin)
-    return 0.0 if loss == 0.0 or square == 0.0 else STEPS[rule](loss, square, C, weight)
+    return 0.0 if loss == 0.0 or square == 0.0 else weight * STEPS[rule](loss, square, C)
 
 
-STEPS: dict[str, Callable[[float, float, float, float], float]] = {
-    "pa": lambda loss, square, C, weight: min(1.0, weight) * (loss / square),
-    "pa1": lambda loss, square, C, weight: min(weight * C, loss / square),
-    "pa2": lambda loss, square, C, weight: loss / (square + 1 / (2 * weight * C)),
+STEPS: dict[str, Callable[[float, float, float], float]] = {
+    "pa": lambda loss, square, C: loss / square,
+    "pa1": lambda loss, square, C: min(C, loss / square),
+    "pa2": lambda loss, square, C: loss / (square + 1 / (2 * C)),
 }
 """The corrections of the rules that follow the hinge loss; a new rule adds its own here."""
+
+
+def presented(order: Iterable[int], weight: Sequence[float] | None, rule: str) -> Iterator[tuple[int, int, float]]:
+    """Number the steps: (step, example, weight), without weights of 0; "pa" and "pa2" divide by the heaviest so far."""
+    step, heaviest = 0, 1.0
+    for i in order:
+        c = 1.0 if weight is None else weight[i]
+        if c:
+            step, heaviest = step + 1, max(heaviest, c)
+            yield step, i, c / heaviest if rule in ("pa", "pa2") else c
 
 
 def perceptron(
@@ -114,12 +124,8 @@ def perceptron(
     C: float = 1.0,
 ) -> Run:
     """Present the examples in order; on a mistake w ← w + yx (times the example's weight, where there are weights)."""
-    run, step = Run([np.zeros(X.shape[1])]), 0
-    for i in order:
-        c = 1.0 if weight is None else weight[i]
-        if c == 0:
-            continue
-        step += 1
+    run = Run([np.zeros(X.shape[1])])
+    for step, i, c in presented(order, weight, rule):
         w, s = run.last, float(run.last @ X[i])
         if rule == "perceptron":
             c *= is_mistake(y[i], s, tie)
@@ -160,12 +166,8 @@ def multiclass(
     C: float = 1.0,
 ) -> Run:
     """A weight vector per class; on a mistake w_true ← w_true + x, w_rival ← w_rival − x."""
-    run, step = Run([np.zeros((n_classes, X.shape[1]))]), 0
-    for i in order:
-        c = 1.0 if weight is None else weight[i]
-        if c == 0:
-            continue
-        step += 1
+    run = Run([np.zeros((n_classes, X.shape[1]))])
+    for step, i, c in presented(order, weight, rule):
         W, s = run.last, run.last @ X[i]
         r = rival(y[i], s, tie) if rule == "perceptron" else highest_wrong(y[i], s)
         lead = float(s[y[i]] - s[r])
@@ -187,17 +189,17 @@ def one_vs_rest(
     return [perceptron(X, [1 if label == k else -1 for label in y], order, tie, **rule) for k in range(n_classes)]
 
 
-def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: float, full: bool) -> Run:
+def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: float, full: bool, weight: Any = None) -> Run:
     """Move along Σx by (1 − lead)/(v + 1/C), v = xᵀΣx of the lead; Σ ← Σ − Σx(Σx)ᵀ/(v + 1/C), or the diagonal of that."""
     K, d = (1 if n_classes == 2 else n_classes), X.shape[1]
     run, S = Run([np.zeros((K, d))]), [np.eye(d) for _ in range(K)]
-    for step, i in enumerate(order, 1):
+    for step, i, c in presented(order, weight, "arow"):
         W, x = run.last, X[i]
         s = W @ x
         r = highest_wrong(y[i], s) if K > 1 else 1 - y[i]
         moved = [(y[i], 1.0), (r, -1.0)] if K > 1 else [(0, 2.0 * y[i] - 1.0)]
         lead = float(sum(sign * s[k] for k, sign in moved))
-        rate = 1.0 / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / C)
+        rate = 1.0 / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / (c * C))
         if lead < 1.0 and x.any():
             W = W.copy()
             for k, sign in moved:
@@ -282,8 +284,7 @@ def kernel_perceptron(
 ) -> Run:
     """The same in the space of a kernel: the score is ⟨w,φ(x)⟩ = Σ αᵢk(xᵢ,x), the weights are the α, G holds k(xᵢ,xⱼ)."""
     run = Run([np.zeros(len(G)) if n_classes == 2 else np.zeros((n_classes, len(G)))])
-    for step, i in enumerate((i for i in order if weight is None or weight[i] != 0), start=1):
-        c = 1.0 if weight is None else weight[i]
+    for step, i, c in presented(order, weight, "perceptron"):
         alpha, s = run.last.copy(), run.last @ G[i]
         if n_classes == 2 and is_mistake(y[i], float(s), tie):
             alpha[i] += c * y[i]

@@ -8,6 +8,8 @@ import pytest
 from compatibility import seeded_runs
 
 RECORDED = json.loads(Path(__file__).with_name("seeded_runs.json").read_text(encoding="utf-8"))
+_STEP = "a weight multiplies the step of pa1, no longer C"
+_RELATIVE = "a weight multiplies the step of pa and pa2, relative to the heaviest"
 _MIXED = "rows that do not fit in memory are mixed on their way to the disk"
 CHANGED: dict[str, str] = {
     "train/blocks that spill/averaged/pa1/shuffle": _MIXED,
@@ -15,6 +17,22 @@ CHANGED: dict[str, str] = {
     "train/resumed within a pass/averaged/pa1/shuffle": _MIXED,
     "train/resumed within a pass/last/margin/random": _MIXED,
     "train/resumed within a pass/early stopping": _MIXED,
+    "averaged/sample weights/pa1/csr/3 classes/joint": _STEP,
+    "last/class weights balanced/pa1/dense/4 classes/ovr": _STEP,
+    "train/csv/--class-weight balanced --tie first --record --passes 2": _STEP,
+    "train/jsonl/--class-weight balanced --tie first --record --passes 2": _STEP,
+    "train/parquet/--class-weight balanced --tie first --record --passes 2": _STEP,
+    "train/svm/--class-weight balanced --tie first --record --passes 2": _STEP,
+    "averaged/sample weights/pa/csr/3 classes/joint": _RELATIVE,
+    "last/class weights balanced/pa/dense/4 classes/ovr": _RELATIVE,
+    "averaged/sample weights/pa2/csr/3 classes/joint": _RELATIVE,
+    "last/class weights balanced/pa2/dense/4 classes/ovr": _RELATIVE,
+    "last/stream with late classes/pa/csr/joint": _RELATIVE,
+    "last/stream with late classes/pa/real dense/ovr": _RELATIVE,
+    "averaged/stream with late classes/pa/csr/joint": _RELATIVE,
+    "averaged/stream with late classes/pa/real dense/ovr": _RELATIVE,
+    "voted/stream with late classes/pa/csr/joint": _RELATIVE,
+    "voted/stream with late classes/pa/real dense/ovr": _RELATIVE,
 }
 """Runs whose meaning has changed on purpose since, each with the reason."""
 

@@ -95,7 +95,7 @@ def test_the_table_and_the_kernels_agree():
         assert passes.enough_lead.py_func(entry.code, 0.25) == {"sign": 0.0, "margin": 0.25, "loss": 1.0}[entry.asks]
         assert entry.sentence.endswith(".")
         if entry.divides and not entry.spread:
-            assert np.isfinite(passes.step_size.py_func(entry.code, 1.0, 2.0, 0.5, 1.0))
+            assert np.isfinite(passes.step_size.py_func(entry.code, 1.0, 2.0, 0.5))
             assert name in reference.STEPS
     assert {code for code, _ in TIES.values()} == {codes.TIE_IS_MISTAKE, codes.TIE_IS_PLUS, codes.TIE_IS_FIRST}
 
@@ -191,21 +191,25 @@ def test_votes(rule, problem, options):
 
 @every_rule
 @given(problem=problems(), options=settings, weights=st.lists(st.integers(0, 3), min_size=14, max_size=14))
-def test_weights_multiply_the_correction_or_c(rule, problem, options, weights):
+def test_weights_do_what_they_do_on_the_board(rule, problem, options, weights):
     X, y = problem
     weights = np.asarray(weights[: len(X)], float)
     weights[0] = 2.0
     model = Perceptron(rule=rule, order="cyclic", **options | {"max_iter": 1}).fit(X, y, sample_weight=weights)
     assert model.ledger_.verify(X, y)
     assert np.array_equal(model.ledger_.weights(X).coef, model.coef_)
-    if not RULES[rule].spread:
-        board_ = reference.augment(X) if options["fit_intercept"] else X
+    board_ = reference.augment(X) if options["fit_intercept"] else X
+    order = reference.cyclic(len(X), 1)
+    if RULES[rule].spread:
+        full = RULES[rule].spread == "full"
+        run = reference.arow(board_, y, y.max() + 1, order, options["C"], full, weight=weights)
+    else:
         some = {"rule": rule, "weight": weights} | {k: options[k] for k in ("C", "margin")}
         learn = reference.perceptron if y.max() < 2 else reference.multiclass
         given = (2 * y - 1,) if y.max() < 2 else (y, y.max() + 1)
-        run = learn(board_, *given, reference.cyclic(len(X), 1), **some)
-        assume(not near_tie(X[weights > 0], y[weights > 0], range(np.count_nonzero(weights)), run, rule, **options))
-        assert np.allclose([m.correction for m in model.ledger_], [m.correction for m in run.mistakes])
+        run = learn(board_, *given, order, **some)
+    assume(not near_tie(X[weights > 0], y[weights > 0], range(np.count_nonzero(weights)), run, rule, **options))
+    assert np.allclose([m.correction for m in model.ledger_], [m.correction for m in run.mistakes])
 
 
 def test_errors_are_told_from_corrections():

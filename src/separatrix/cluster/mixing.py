@@ -231,6 +231,7 @@ class Mixture:
             lone=self.lone,
             clock=(ledger.steps, ledger.average_after),
             tally=self.run.tally,
+            heaviest=max(self.run.heaviest, default=1.0),
         )
         doing = f"pass {number + 1}"
         n = len(self.filled)
@@ -239,11 +240,12 @@ class Mixture:
 
     def _mix(self, result: PassResult) -> float:
         """Add the mixed changes of the shards to the weights, and their counts to the history; return the mean loss."""
-        changes, (_, mistakes, errors, losses, steps) = result.changes, result.counts.T
+        changes, (_, mistakes, errors, losses, steps, heaviest) = result.changes, result.counts.T
         run, rows = self.run, result.changes.index()
         if self.counting:
             self.holders = np.ones((self.d + 1, 1))
             self.holders[rows] = np.maximum(changes.values.pop(), 1.0)
+        run.heaviest[:] = heaviest.max(initial=1.0)
         run.ledger.steps += int(steps.sum())
         run.ledger.absent += int(mistakes.sum())
         loss = losses.sum() - (run.tally[1] if self.lone else 0.0)

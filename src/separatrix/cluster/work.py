@@ -213,19 +213,21 @@ class MakePass(ExampleWork):
     clock: tuple[int, int] = (0, NEVER)
     """The steps made so far, and the step after which averaging begins."""
     tally: Floats = field(default_factory=lambda: np.zeros(2))
+    heaviest: float = 1.0
+    """The largest weight of an example so far."""
 
     def __call__(self, shard: Shard) -> PassResult:
-        """Return the changes that the pass made, and (shard, mistakes, errors, loss, steps)."""
+        """Return the changes that the pass made, and (shard, mistakes, errors, loss, steps, heaviest weight)."""
         problem, examples = self.problem(shard)
         if not problem.rows.n:
-            return PassResult(self._no_changes(self.weights.values[0].shape[1]), np.empty((0, 5)))
+            return PassResult(self._no_changes(self.weights.values[0].shape[1]), np.empty((0, 6)))
         features = self.features(examples)
         before = self.weights.at(features)
         run = self._run(problem.rows, before)
         seed = self.seed + (shard.number << 64)
         mistakes = run.present(problem, visits(self.learner.order, problem.rows, seed, self.number))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
-        counts = np.array([[shard.number, mistakes, *run.tally, n]])
+        counts = np.array([[shard.number, mistakes, *run.tally, n, max(run.heaviest, default=1.0)]])
         if self.lone:
             after = [weights_to_rows(run.last.weights())]
             if run.average:
@@ -247,6 +249,7 @@ class MakePass(ExampleWork):
         """Return a run that starts from the given weights."""
         run: Run = self.learner.new_run(self.classes, rows.d, self.C)
         run.ledger.limit = 0
+        run.heaviest[:] = self.heaviest
         run.last.sparse = rows.sparse
         run.last.load(rows_to_weights(before[0]))
         run.ledger.steps, run.ledger.average_after = (0, 0 if self.averaging else NEVER)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from separatrix.engine.stopping import HeldOutStall, History, Passes, Reason
 
-OUTGROWN = "the weights outgrew float64: scale the features or the sample weights down"
+OUTGROWN = "the weights outgrew float64: scale the features, or the sample and class weights, down"
 
 
 def train(

@@ -71,6 +71,7 @@ class Presenter:
     Cs : the C of each machine
     steps : how many examples were presented
     average_after : the step after which the average begins
+    heaviest : the largest weight presented so far, where weights count relative to it; else empty
     tally : for each machine the examples it misjudged and the sum of its losses
     """
 
@@ -83,6 +84,7 @@ class Presenter:
     Cs: Floats
     steps: int
     average_after: int
+    heaviest: Floats
     tally: Floats
     _room: Mistakes = _NO_ROOM
 
@@ -110,7 +112,7 @@ class Presenter:
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
                 *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
                 *((self.bias, self.joint, self.tie, self.rule.code, self.rule.margin), self.Cs),
-                *(self.steps, self.average_after, tuple(self._room), self.tally),
+                *(self.steps, self.average_after, self.heaviest, tuple(self._room), self.tally),
                 flags[first - begin : stop - begin] if flags.size else NO_FLAGS,
             )
             self.steps = int(steps)

@@ -15,8 +15,10 @@ pa, pa1 and pa2 are Crammer and others' passive-aggressive rules (2006); arow is
 variance for each weight, or with the whole matrix Σ (`"arow-full"`). An example of zero length corrects nothing, so it is no
 mistake to the rules that divide by its length.
 
-Where examples have weights, a weight multiplies the correction of the first two rules, and C in the rules that have one:
-there it is the weight of the loss. "pa", which allows no loss, takes a weight below 1 as the part of the way to go.
+A weight multiplies the correction; in arow it multiplies C, as if the example came so many times in a row. An example of
+weight 0 is not presented. In pa and pa2 nothing caps the correction, and one of more than twice ℓ/q would carry the lead
+farther beyond 1 than it was below, again and again: there a weight counts relative to the heaviest presented so far, where
+that is above 1, so that the heaviest examples are corrected as without weights and the others less.
 """
 
 from collections.abc import Iterable
@@ -38,6 +40,8 @@ class RuleEntry(NamedTuple):
     has_C: bool = False  # noqa: N815
     spread: str = ""
     """What it keeps of Σ, how sure the weights are: nothing, a "diagonal" of variances, or the "full" matrix."""
+    relative: bool = False
+    """Whether a weight counts relative to the heaviest so far: nothing caps the correction."""
     theorem: str = ""
     """Which mistake bound of `analysis/bounds.py` speaks of it, if any."""
 
@@ -80,6 +84,7 @@ RULES: Final = _by_name(
         "pa",
         "passive-aggressive",
         "Add as much of the example as brings its lead to 1.",
+        relative=True,
         theorem="pa",
     ),
     RuleEntry(
@@ -94,6 +99,7 @@ RULES: Final = _by_name(
         "PA-II",
         "Move towards a lead of 1, and stop the sooner the smaller C is.",
         has_C=True,
+        relative=True,
         theorem="pa2",
     ),
     RuleEntry(

@@ -68,11 +68,10 @@ class Run:
         self.last = self.ledger.state(False, start)
         self.late = Flat(self.last.K, n_features if average else 0, False)
         self.tally = np.zeros(2)
+        self.heaviest: Floats = np.ones(1) if self.rule.entry.relative else np.empty(0)
         self.per_pass: list[int] = []
-        self.rows_seen = 0
-        self.steps_dropped = 0
-        self.radius_squared = 0.0
-        self.streaming = False
+        self.rows_seen, self.steps_dropped = 0, 0
+        self.radius_squared, self.streaming = 0.0, False
         self.order, self.seed = "cyclic", 0
         self.left_out: Ints = NO_ORDER
         self.used: Weights | None = None
@@ -204,9 +203,9 @@ class Run:
         if presenter is None:
             presenter = self._presenter = Presenter(
                 *(self.last, self.late, self.rule, self.bias, self.joint, ledger.tie, np.array([self.rule.C])),
-                *(ledger.steps, ledger.average_after, self.tally),
+                *(ledger.steps, ledger.average_after, self.heaviest, self.tally),
             )
-        presenter.last, presenter.late, presenter.tally = self.last, self.late, self.tally
+        presenter.last, presenter.late, presenter.heaviest, presenter.tally = self.last, self.late, self.heaviest, self.tally
         presenter.joint, presenter.tie = self.joint, ledger.tie
         presenter.steps, presenter.average_after = ledger.steps, ledger.average_after
         try:
@@ -253,6 +252,7 @@ class Run:
             **{name: getattr(self, name) for name in names},
             **{name: bool(getattr(self, name)) for name in ("bias", "average", "keeps_rows")},
             "radius_squared": float(self.radius_squared),
+            **({"heaviest": float(self.heaviest[0])} if np.any(self.heaviest > 1.0) else {}),
             "rule": {"name": self.rule.name, "margin": float(self.rule.margin), "C": float(self.rule.C)},
             "ledger": self.ledger.pack(parcel, f"{at}.ledger", with_mistakes),
         }
@@ -285,9 +285,9 @@ class Run:
         run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
         run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
         run.order = word({"order": "cyclic"} | state, "order", ORDERS)  # the first files did not store it
-        run.radius_squared = number(state, "radius_squared")
-        if run.radius_squared < 0.0:
+        if (radius_squared := number(state, "radius_squared")) < 0.0:
             raise StateError("radius_squared is negative")
+        run.radius_squared, run.heaviest[:] = radius_squared, max(1.0, number({"heaviest": 1.0} | state, "heaviest"))
         run.ledger.unpack(state["ledger"], parcel, f"{at}.ledger")
         if run.ledger.kept is not None:
             run.used = Weights.unpack(parcel, f"{at}.used", K, d)
@@ -297,7 +297,7 @@ class Run:
         return self.__dict__ | {"_presenter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, tally=writable(state["tally"]))
+        self.__dict__.update(state, **{name: writable(state[name]) for name in ("tally", "heaviest")})
 
 
 def are_finite(values: Floats) -> bool:

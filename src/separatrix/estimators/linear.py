@@ -34,7 +34,7 @@ class LinearEstimator(ErrorDrivenEstimator):
         X : array, CSR matrix or data frame of shape (n_examples, n_features); a Dask collection is trained on where it is
             stored, in shards (docs/scaling.md)
         y : labels
-        sample_weight : weight of each example; it scales the correction, or C where the rule has one; 0: do not present
+        sample_weight : weight of each example, which multiplies its correction (in AROW, C); 0: do not present
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
@@ -101,7 +101,8 @@ class Perceptron(StreamEstimator, LastLearner):
         that the data are not separable, which is looked for as the passes double; 10,000 passes where nothing is proven.
     early_stopping, validation_fraction, n_iter_no_change : hold out a fraction of each class, stop when its accuracy has
         not risen for so many passes, and go back to the best one.
-    class_weight : dict, "balanced" or None; scales the corrections (in rules that have a C, it scales C).
+    class_weight : dict, "balanced" or None; multiplies the corrections. "arow" multiplies C by it; "pa" and "pa2" divide
+        weights by the largest presented so far, where that is above 1.
     calibrate : "sigmoid": `predict_proba`, whose most probable class is always the predicted one. Calibrated on X_val where
         given, else on each example's score by a learner trained on the other folds, at the cost of five more fits.
     warm_start : start `fit` from the last weights of the fit before.
@@ -203,7 +204,8 @@ class PassiveAggressive(StreamEstimator, PassiveAggressiveLearner):
     Parameters
     ----------
     C, fit_intercept, max_iter, early_stopping, validation_fraction, n_iter_no_change, random_state, verbose, warm_start,
-    class_weight : as in `Perceptron`; also `C="auto"`.
+    class_weight : as in `Perceptron`; also `C="auto"`. Weights multiply the step as they are, as scikit-learn's do: in PA-II
+        with a large C and weights above 2, the scores may swing ever farther.
     tol : stop when the mean loss of a pass has not fallen by `tol` for `n_iter_no_change` passes; None: never for that.
     shuffle : a new order each pass; False: in the order of the rows.
     loss : "hinge" (PA-I) or "squared_hinge" (PA-II).

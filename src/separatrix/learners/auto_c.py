@@ -100,7 +100,7 @@ class Machines:
             Flat(many * K, d, sparse, start, spread=template.rule.spread),
             Flat(many * K, template.late.d, sparse),
             *(template.rule, template.bias, template.joint, template.ledger.tie, np.array(Cs)),
-            *(0, 0, np.zeros(2 * many)),
+            *(0, 0, template.heaviest.copy(), np.zeros(2 * many)),
         )
 
     def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:

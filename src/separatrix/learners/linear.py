@@ -8,10 +8,13 @@ the same learners as scikit-learn estimators, under their public names and with 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.parameters import Constraint, boolean, choices, none, number, whole
+from separatrix.engine.parcel import Parcel, State
 from separatrix.engine.pocket import Pocket
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Rows, feature_names_of
@@ -116,7 +119,7 @@ class PocketLearner(LinearLearner):
 
 
 class PassiveAggressiveLearner(OnlineLearner):
-    """Passive-aggressive learning with the parameter names of scikit-learn's `PassiveAggressiveClassifier`."""
+    """Passive-aggressive learning with the parameters and the weights of scikit-learn's `PassiveAggressiveClassifier`."""
 
     saved_as = "PassiveAggressive"
     margin = 1.0
@@ -197,9 +200,18 @@ class PassiveAggressiveLearner(OnlineLearner):
         rule = begun.pop("rule")
         return begun | {"loss": "hinge" if rule == "pa1" else "squared_hinge"}
 
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the learner that a parcel holds."""
+        model = super().unpack(state, parcel, at)
+        for run in model.runs():
+            run.heaviest = np.empty(0)
+        return model
+
     def new_run(self, classes: Array, d: int, C: float | str, start: Weights | None = None) -> Run:
         """Return a run whose average begins where `average` says."""
         run = super().new_run(classes, d, C, start)
+        run.heaviest = np.empty(0)  # weights multiply the step as they are
         if self.average and self.average is not True:
             run.ledger.average_after = int(self.average) - 1
         return run

@@ -60,14 +60,14 @@ def falls_short(misjudged, lead, rule, margin):
 
 
 @part
-def step_size(rule, loss, square, C, worth):
+def step_size(rule, loss, square, C):
     """Return the correction of the rules that follow the loss; `square` is the squared length of what is added, per unit."""
     if rule == PA:
-        return min(1.0, worth) * loss / square
+        return loss / square
     if rule == PA1:
-        return min(worth * C, loss / square)
+        return min(C, loss / square)
     if rule == PA2:
-        return loss / (square + 0.5 / (worth * C))
+        return loss / (square + 0.5 / C)
     return np.nan
 
 
@@ -198,6 +198,7 @@ def present(
     Cs: Array,
     steps: int,
     average_after: int,
+    heaviest: Array,
     out: tuple[Array, ...],
     tally: Array,
     erred: Array,
@@ -211,6 +212,7 @@ def present(
                  code for what is None is not even compiled
     settings     how, and the C of each machine in Cs
     the clock    steps so far, and after how many of them the average begins
+    heaviest     where it has a size, the largest weight so far: weights are divided by it
     the record   mistake m is written to the columns of out: step, example, machine, the class raised, the class lowered
                  (NOBODY where there is none), correction, score, shrink. tally[2g] counts the examples that machine g would
                  have given another class, tally[2g+1] sums its losses; where erred has a size, erred[t − begin] is set for
@@ -237,6 +239,8 @@ def present(
             worth = weight[i]
             if worth == 0.0:
                 continue
+            if heaviest.size > 0:
+                heaviest[ZERO] = max(heaviest[ZERO], worth)
         steps += 1
         label = np.uint64(codes[i])
         if scores is None:
@@ -271,7 +275,7 @@ def present(
                         if erred.size > 0:
                             erred[t - np.uint64(begin)] = 1
                 tally[g + g + ONE] += enough - lead
-                c, shrink = worth, 0.0
+                c, shrink = worth / heaviest[ZERO] if heaviest.size > 0 else worth, 0.0
                 if spread is not None:
                     v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full)
                     if v <= 0.0:
@@ -288,7 +292,7 @@ def present(
                             square = norm2(data, indices, indptr, i, d, bias) * (2.0 if joint else 1.0)
                         if square == 0.0:
                             continue
-                        c = step_size(rule, 1.0 - lead, square, C, worth)
+                        c *= step_size(rule, 1.0 - lead, square, C)
                     if scores is None:
                         signed = c if up == 1 else -c
                         correct(data, indices, indptr, i, d, W, b, ONE, ZERO, signed, bias)

@@ -186,7 +186,7 @@ def audit(
                 if abs(shrink[m] - rate) > 8.9e-16 * np.float64(last - first + ONE) * rate * (v * rate + 2.0):
                     return m
             else:
-                wanted = step_size(rule, 1.0 - lead, square * (2.0 if joint else 1.0), C, 1.0)
+                wanted = step_size(rule, 1.0 - lead, square * (2.0 if joint else 1.0), C)
                 rate = 1.0 / square
             if abs(c - wanted) > slack * rate + 8.9e-16 * np.float64(last - first + ONE) * (abs(wanted) + rate):
                 return m
