@@ -27,7 +27,7 @@ def overlapping(n_classes, seed, n=400, d=5, last=0.25):
 @pytest.mark.parametrize("learner", [AveragedPerceptron, Perceptron])
 @pytest.mark.parametrize(("n_classes", "how"), [(2, "joint"), (3, "joint"), (3, "ovr")])
 def test_the_predicted_share_rises_with_the_weight(rule, learner, n_classes, how):
-    for C in (0.001, 0.1, 1.0, 100.0) if RULES[rule].has_C else (1.0,):
+    for C in (0.001, 1.0, 100.0) if RULES[rule].has_C else (1.0,):
         shares = []
         for weight in (1, 2, 5, 10, 50):
             settings = {"rule": rule, "C": C, "max_iter": 5, "multi_class": how, "class_weight": {n_classes - 1: weight}}
