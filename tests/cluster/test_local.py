@@ -124,6 +124,27 @@ def test_quotes_are_plain_characters_in_all_files_if_they_are_in_one(tmp_path):
     assert model.facts["rows"] == 181 and model.facts["skipped"] == 0
 
 
+def test_a_column_and_a_label_that_are_text_in_a_later_file_only(tmp_path):
+    for s in range(3):
+        words = ["big", "small"] if s == 2 else ["7", "8"]
+        rows = ["kind,size,a", *(f"{(k + k // 9) % 2},{words[k % 2]},{k % 5 - k % 2}" for k in range(60))]
+        rows += ["other,3,9"] * 30 if s == 1 else []
+        (tmp_path / f"part-{s}.csv").write_text("\n".join(rows) + "\n")
+    pattern = str(tmp_path / "part-*.csv")
+    model = fit(learner(), pattern, label="kind")
+    assert model.facts["classes"].keys() == {"0", "1", "other"} and model.facts["rows"] == 210
+    assert model.features.roles_ == {"size": "category", "a": "number"}
+    assert "taken for text" in model.facts["notes"][0]
+
+    def stop(doing, done, total):
+        if doing == "pass 3":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(learner(), pattern, label="kind", checkpoint=tmp_path / "run", working=stop)
+    assert same(model, fit(learner(), pattern, label="kind", checkpoint=tmp_path / "run"))
+
+
 @pytest.mark.parametrize("form", ["numbers", "table"])
 def test_workers_need_neither_scikit_learn_nor_pandas(tables, tmp_path, form):
     shards, label = (whole_numbers(tmp_path, shards=4), None) if form == "numbers" else (str(tables / "part-*.csv"), "label")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from separatrix import __version__
-from separatrix.cluster.shards import Shard, forget
+from separatrix.cluster.shards import Shard, TextColumnsError, forget
 from separatrix.data.errors import DataError
 from separatrix.data.streams import expand
 
@@ -35,6 +35,8 @@ class BadShard(NamedTuple):
 
     number: int
     message: str
+    text_columns: tuple[str, ...] = ()
+    """The columns that turned out to be text, if that is what is wrong."""
 
 
 def add_results(result: Any, other: Any) -> Any:
@@ -63,7 +65,8 @@ def run_work(packed: bytes, shard: Shard) -> bytes:
         return pack(work(shard))
     except (ValueError, TypeError, ArithmeticError, LookupError, OSError, MemoryError) as error:
         message = str(error) or type(error).__name__
-        return pack(BadShard(shard.number, message if shard.name in message else f"{shard.name}: {message}"))
+        message = message if shard.name in message else f"{shard.name}: {message}"
+        return pack(BadShard(shard.number, message, error.names if isinstance(error, TextColumnsError) else ()))
 
 
 class Tree:
@@ -157,6 +160,8 @@ class Engine:
         packed_result = self._reduce(packed, list(numbers), report)
         self.received += len(packed_result)
         result = pickle.loads(packed_result)
+        if isinstance(result, BadShard) and result.text_columns:
+            raise TextColumnsError(result.message, result.text_columns)
         if isinstance(result, BadShard):
             raise DataError(result.message)
         return result

@@ -24,7 +24,7 @@ from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
-from separatrix.cluster.shards import CollectionSource, ShardReader, new_training_id
+from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumnsError, new_training_id
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
@@ -151,6 +151,7 @@ class _Fit:
         self.deal_seed: int | None = None
         """The seed with which rows were dealt anew among the shards; None if they were not."""
         self.warning: str | None = None
+        self.notes: list[str] = []
         self.features_of_caller = features
         self.features: TableFeaturizer | None = None
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
@@ -171,14 +172,7 @@ class _Fit:
         if self.estimator.calibrate is not None and not held_out_numbers:
             raise ValueError("calibrated probabilities need held-out shards")
         try:
-            if y is None:
-                fitted = None if checkpoint is None else checkpoint.features
-                assert fitted is None or isinstance(fitted, TableFeaturizer)
-                self._detect_format(train, fitted)
-            else:
-                self.reader.format = CollectionSource.format
-            numbers = [*train, *held_out_numbers]
-            self.file_summaries = summaries = self._summarize(numbers)
+            self.file_summaries = summaries = self._read(train, held_out_numbers, y is not None, checkpoint)
             check_alike(summaries, self.engine.names)
             summaries = self._deal(train, summaries, checkpoint)
             classes = classes_of([summaries[number] for number in train])
@@ -193,6 +187,24 @@ class _Fit:
 
     def _reduce(self, doing: str, work: Work, numbers: list[int]) -> Any:
         return self.engine.reduce(work, numbers, lambda done: self.working(doing, done, len(numbers)))
+
+    def _read(self, train: list[int], held_out: list[int], pairs: bool, checkpoint: Model | None) -> Summaries:
+        """Detect the format, learn the columns, and read every shard; again where a column turns out to be text."""
+        unread = self.reader
+        while True:
+            try:
+                if pairs:
+                    self.reader.format = CollectionSource.format
+                else:
+                    fitted = None if checkpoint is None else checkpoint.features
+                    assert fitted is None or isinstance(fitted, TableFeaturizer)
+                    self._detect_format(train, fitted)
+                return self._summarize([*train, *held_out])
+            except TextColumnsError as finding:
+                self.notes.append(str(finding))
+                types = (unread.options.get("types") or {}) | dict.fromkeys(finding.names, "text")
+                unread = replace(unread, training_id=new_training_id(), options=unread.options | {"types": types})
+                self.reader = self._noted(unread)
 
     def _summarize(self, numbers: list[int], doing: str = "reading") -> Summaries:
         summary_of: Summaries = dict(self._reduce(doing, SummarizeShard(self.reader), numbers).items)
@@ -308,7 +320,7 @@ class _Fit:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
         unlabelled = sum(summary.unlabelled for summary in files)
-        notes = [note for summary in files for note in summary.notes][:10]
+        notes = [*self.notes, *(note for summary in files for note in summary.notes)][:10]
         return {
             "data": self.data,
             "format": self.reader.format,

@@ -13,6 +13,7 @@ import pickle
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ import scipy.sparse as sp
 
 from separatrix.cluster.summaries import ShardSummary
 from separatrix.data.batches import RowBatch, TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import digest_of
 from separatrix.engine.labels import labels_of
@@ -103,6 +104,27 @@ class CollectionSource:
         for table in getattr(self.table, "to_batches", lambda: [self.table])():
             yield TableBatch(table, Origin(self.name, first, "row"))
             first += table.num_rows
+
+
+class TextColumnsError(DataError):
+    """Columns that hold numbers where the first file begins hold words in a shard: all shards are to be read again."""
+
+    def __init__(self, message: str, names: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.names = names
+
+
+@contextmanager
+def naming_text_columns(source: Source | CollectionSource) -> Iterator[None]:
+    """Name the columns that turn out to be text while a source is read."""
+    reader = getattr(source, "reader", None)
+    kinds = dict(getattr(reader, "kinds", {}))
+    try:
+        yield
+    except ReadAgainError as error:
+        finding = str(error).partition("; read the source again")[0]
+        names = tuple(name for name, kind in reader.kinds.items() if kind != kinds[name])  # type: ignore[union-attr]
+        raise TextColumnsError(f"{finding}: taken for text", names) from None
 
 
 class ShardExamples(NamedTuple):
@@ -233,7 +255,8 @@ class ShardReader:
                 X, label_numbers = batch.X, labels.codes(batch.y)
             else:
                 settings: dict[str, Any] = {"learned": True, "missing_label": self.missing_label}
-                gathered = read_blocks(source, self.features, memory=UNLIMITED, **settings)  # type: ignore[arg-type]
+                with naming_text_columns(source):
+                    gathered = read_blocks(source, self.features, memory=UNLIMITED, **settings)  # type: ignore[arg-type]
                 blocks = gathered.blocks
                 X, labels, label_numbers = blocks.together(), blocks.labels, blocks.places()
                 unlabelled, notes = gathered.unlabelled, gathered.notes

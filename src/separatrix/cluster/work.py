@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from separatrix.cluster.feature_rows import FeatureRows
 from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema_of_first_rows
-from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, problem_of
+from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, naming_text_columns, problem_of
 from separatrix.data.arrow_arrays import number_array
 from separatrix.data.errors import NoExampleError
 from separatrix.data.labels import without_label
@@ -111,7 +111,8 @@ class DetectFormat:
             assert features is not None
             features.roles = roles_for(source.name, source.schema.names, names, features.roles or {})  # type: ignore[union-attr]
             tables = (batch.table.drop_columns([source.label]) for batch in source)
-            schema = schema_of_first_rows(features, tables)
+            with naming_text_columns(source):
+                schema = schema_of_first_rows(features, tables)
         except NoExampleError:
             return FirstReader(None)
         assert schema is not None
@@ -143,7 +144,8 @@ class LearnColumns:
         source, features = self.reader.source(shard), self.reader.features
         assert features is not None
         try:
-            return learn_schema(features.schema_so_far, shard.number, self._tables(shard, source))
+            with naming_text_columns(source):
+                return learn_schema(features.schema_so_far, shard.number, self._tables(shard, source))
         except NoExampleError:
             return LearnedSchema(None)
 
