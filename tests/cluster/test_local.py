@@ -142,7 +142,8 @@ def test_a_column_and_a_label_that_are_text_in_a_later_file_only(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         fit(learner(), pattern, label="kind", checkpoint=tmp_path / "run", working=stop)
-    assert same(model, fit(learner(), pattern, label="kind", checkpoint=tmp_path / "run"))
+    resumed = fit(learner(), pattern, label="kind", checkpoint=tmp_path / "run")
+    assert same(model, resumed) and model.facts == resumed.facts
 
 
 @pytest.mark.parametrize("form", ["numbers", "table"])

@@ -145,13 +145,14 @@ class _Fit:
         self.training_ids: list[str] = []
         options = dict(reading or {})
         missing_label = options.pop("missing_label", "skip")
-        self.reader = self._noted(ShardReader(label=label, options=options, missing_label=missing_label))
+        self.reader = ShardReader(label=label, options=options, missing_label=missing_label)
         self.roles: ShardReader | None = None
         """The reader before it has learned any columns; None if there is nothing to learn."""
         self.deal_seed: int | None = None
         """The seed with which rows were dealt anew among the shards; None if they were not."""
         self.warning: str | None = None
-        self.notes: list[str] = []
+        self.text_columns: dict[str, str] = {}
+        """The columns that turned out to be text in some shard, with the finding."""
         self.features_of_caller = features
         self.features: TableFeaturizer | None = None
         self.working: Callable[[str, int, int], None] = working or (lambda doing, done, total: None)
@@ -190,21 +191,21 @@ class _Fit:
 
     def _read(self, train: list[int], held_out: list[int], pairs: bool, checkpoint: Model | None) -> Summaries:
         """Detect the format, learn the columns, and read every shard; again where a column turns out to be text."""
-        unread = self.reader
+        unread, fitted = self.reader, None if checkpoint is None else checkpoint.features
+        assert fitted is None or isinstance(fitted, TableFeaturizer)
+        self.text_columns = {} if checkpoint is None else checkpoint.facts.get("text_columns", {})
         while True:
+            types = (unread.options.get("types") or {}) | dict.fromkeys(self.text_columns, "text")
+            options = unread.options | ({"types": types} if types else {})
+            self.reader = self._noted(replace(unread, training_id=new_training_id(), options=options))
             try:
                 if pairs:
                     self.reader.format = CollectionSource.format
                 else:
-                    fitted = None if checkpoint is None else checkpoint.features
-                    assert fitted is None or isinstance(fitted, TableFeaturizer)
                     self._detect_format(train, fitted)
                 return self._summarize([*train, *held_out])
             except TextColumnsError as finding:
-                self.notes.append(str(finding))
-                types = (unread.options.get("types") or {}) | dict.fromkeys(finding.names, "text")
-                unread = replace(unread, training_id=new_training_id(), options=unread.options | {"types": types})
-                self.reader = self._noted(unread)
+                self.text_columns = self.text_columns | dict.fromkeys(finding.names, str(finding))
 
     def _summarize(self, numbers: list[int], doing: str = "reading") -> Summaries:
         summary_of: Summaries = dict(self._reduce(doing, SummarizeShard(self.reader), numbers).items)
@@ -320,7 +321,7 @@ class _Fit:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
         unlabelled = sum(summary.unlabelled for summary in files)
-        notes = [*self.notes, *(note for summary in files for note in summary.notes)][:10]
+        notes = [*dict.fromkeys(self.text_columns.values()), *(note for summary in files for note in summary.notes)][:10]
         return {
             "data": self.data,
             "format": self.reader.format,
@@ -351,8 +352,8 @@ class _Fit:
         estimator.n_features_in_ = mixture.d
         estimator.publish(run, mixture.history.mistakes)
         facts: dict[str, Any] = {"checkpoint": progress, "settings": self.settings, "data": self.data, "sizes": self.sizes}
-        if self.deal_seed is not None:
-            facts["dealt"] = self.deal_seed
+        facts |= {} if self.deal_seed is None else {"dealt": self.deal_seed}
+        facts |= {"text_columns": self.text_columns} if self.text_columns else {}
         save(estimator, self.checkpoint, features=self.features, facts=facts, arrays=state.arrays())
 
     def _resume(self, mixture: Mixture, checkpoint: Model) -> None:
