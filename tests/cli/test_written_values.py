@@ -98,3 +98,11 @@ def test_lists_are_no_labels(folder):
     for form in ("jsonl", "parquet"):
         error = run("train", folder / f"sales.{form}", "--label", "tags", status=2).stderr
         assert f"sales.{form}: " in error and "list" in error and "--label" in error
+
+
+def test_a_few_separators_of_thousands_among_plain_numbers_are_read(tmp_path):
+    amounts = ["1,204" if k in (100, 200) else str(k * 37 % 250) for k in range(300)]
+    (tmp_path / "data.csv").write_text("amount,y\n" + "".join(f'"{a}",{"ab"[len(a) > 2]}\n' for a in amounts))
+    printed = run("train", tmp_path / "data.csv", "--json").stdout
+    columns = json.loads(printed)["columns"]
+    assert columns[1].split()[:2] == ["amount", "number"] and len(columns[1].split()) == 3  # none is missing

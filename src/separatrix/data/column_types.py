@@ -24,6 +24,7 @@ _WHOLE = r"^[+-]?\d{1,19}$"
 _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
+_GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
 
 
 def kind_of(column: Any, mostly: float = MOSTLY) -> str:
@@ -33,6 +34,8 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     --------
     >>> [kind_of(pa.array(values)) for values in (["1", None, "+2"], ["1", "2.5"], ["1", "a"])]
     ['whole', 'number', 'text']
+
+    A number with separators of thousands, 1,204, is text: the largest values must not be lost among the errors.
     """
     values = column.drop_null()
     if not len(values):
@@ -40,7 +43,9 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     if _count(values, _WHOLE) == len(values) and not len(numbers(values, WHOLE)[1]):
         return WHOLE
     fitting = _count(values, _NUMBER) + _count(values, _WORDY)
-    return NUMBER if fitting == len(values) or (fitting > mostly * len(values) and len(values) >= 50) else TEXT
+    if fitting == len(values):
+        return NUMBER
+    return NUMBER if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED) else TEXT
 
 
 def wider(kind: str | None, other: str) -> str:
