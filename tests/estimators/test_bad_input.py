@@ -317,9 +317,6 @@ def test_class_weights_that_cannot_be(estimator, weight):
 
 @every_error_driven
 def test_weights_that_outgrow_float64(estimator):
-    if "loss" in estimator().get_params():  # a weight scales C, and the step is as long as the loss asks for
-        assert np.isfinite(estimator(random_state=0).fit(X, Y, sample_weight=np.full(6, 1e308)).coef_).all()
-        return
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="outgrew float64"):
         estimator(random_state=0).fit(X, Y, sample_weight=np.full(6, 1e308))
 
