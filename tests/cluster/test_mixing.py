@@ -311,7 +311,7 @@ def test_what_cannot_be_mixed_is_refused():
     ):
         with pytest.raises(ValueError, match=why):
             fit(learner, shards)
-    with pytest.raises(ValueError, match="mix is 'median'"):
+    with pytest.raises(ValueError, match="mix='median'"):
         fit(Perceptron(), shards, mix="median")
     with pytest.raises(ValueError, match="holds out 1 of 1 shards"):
         fit(Perceptron(early_stopping=True), shards[:1])

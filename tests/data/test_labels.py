@@ -39,7 +39,7 @@ def test_what_counts_as_no_label(labels, missing):
 
 
 def test_a_choice_that_is_none():
-    with pytest.raises(DataError, match="missing_label is 'ignore', not 'skip' or 'raise'"):
+    with pytest.raises(DataError, match="missing_label='ignore': it must be skip or raise"):
         Unlabelled.as_chosen("ignore")
 
 

@@ -123,7 +123,7 @@ def _check(estimator: LinearLearner, mix: str) -> None:
     if RULES[estimator.rule].spread == "full":
         raise ValueError(f'rule="{estimator.rule}" has a matrix for each output, which cannot be mixed: use rule="arow"')
     if mix not in MIXES:
-        raise ValueError(f"mix is {mix!r}, but must be one of {', '.join(MIXES)}")
+        raise ValueError(f"mix={mix!r} is not one of {', '.join(MIXES)}")
 
 
 class _Fit:

@@ -36,7 +36,7 @@ class Unlabelled:
     def as_chosen(cls, missing_label: str) -> Unlabelled:
         """Return the counter for "skip", or the one that raises for "raise"."""
         if missing_label not in CHOICES:
-            raise DataError(f"missing_label is {missing_label!r}, not 'skip' or 'raise'")
+            raise DataError(f"missing_label={missing_label!r}: it must be skip or raise")
         return cls(missing_label == "raise")
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
