@@ -144,7 +144,6 @@ def test_a_table_through_a_pipe():
     assert accuracy_in(output) >= 0.8 and roles_in(output)["plan"] == "category"
 
 
-@PENDING_PART
 def test_a_word_among_numbers_that_comes_late(tmp_path):
     rows = customers(80_000)
     rows[-1] = rows[-1].replace(",", ",unknown,", 1).replace(",unknown," + rows[-1].split(",")[1], ",unknown", 1)
@@ -238,7 +237,6 @@ def test_predictions_of_rows_without_labels(model, tmp_path):
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "predict", "explain"])
-@PENDING_PART
 def test_short_rows_in_a_test_file(model, tmp_path, verb):
     output = run(verb, model, FILES / "short_rows.csv", status=2)
     assert "line 41: 3 columns" in output and "--on-error skip" in output
@@ -247,7 +245,6 @@ def test_short_rows_in_a_test_file(model, tmp_path, verb):
     assert verb == "explain" or "2 lines" in output
 
 
-@PENDING_PART
 def test_another_encoding_than_in_training(tmp_path):
     run("train", FILES / "utf_16_le.csv", "-o", tmp_path / "model.sepx", "--quiet")
     output = run("evaluate", tmp_path / "model.sepx", FILES / "latin_1.csv")

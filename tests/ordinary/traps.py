@@ -154,23 +154,10 @@ TRAPS = (
 
 PENDING: frozenset[str] = frozenset(
     {
-        "blanks_around_labels.csv, blanks around values and labels",
-        "cr_line_ends.csv, lines end in a carriage return",
-        "infinity.csv, infinity",
-        "infinity.csv, lines with infinity passed over",
         "latin_1.csv, latin-1, as old programs write",
-        "latin_1.csv, named by the user",
         "latin_1.csv, the wrong encoding",
-        "long_row.csv, a line has a remark behind it",
         "missing_markers.csv, a dozen ways to write nothing",
-        "sep_line.csv, Excel's line sep=; before the header",
-        "short_rows.csv, two lines are cut off",
-        "trailing_delimiter.csv, each line ends in a delimiter",
         "unclosed_quote.csv, one quote is never closed",
-        "utf_16_be.csv, UTF-16, the bytes the other way round",
-        "utf_16_le.csv, UTF-16, as Excel saves Unicode text",
-        "utf_16_without_mark.csv, UTF-16 without a byte order mark",
-        "windows_1252.csv, Windows-1252, with its quotes and dashes",
     }
 )
 """The traps (file, why) that do not hold yet."""

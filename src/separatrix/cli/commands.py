@@ -1,7 +1,11 @@
-"""From the signature of a verb to its command: an annotated parameter is the only declaration of an option."""
+"""From the signature of a verb to its command: an annotated parameter is the only declaration of an option.
+
+A parameter that is annotated with a dataclass stands for the options that its fields declare, so that verbs can share them.
+"""
 
 import inspect
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from functools import wraps
 from pathlib import Path
 from types import NoneType
@@ -64,8 +68,18 @@ class Verb(click.Command):
     """The command of a function whose parameters are annotated with `Argument` or `Option`."""
 
     def __init__(self, name: str, function: Callable[..., int], help: str | None) -> None:
-        parameters = [as_click(parameter) for parameter in inspect.signature(function).parameters.values()]
-        super().__init__(name, callback=function, params=parameters, help=inspect.cleandoc(help or ""))
+        declared = inspect.signature(function).parameters
+        annotations: dict[str, Any] = {key: parameter.annotation for key, parameter in declared.items()}
+        groups: dict[str, Any] = {key: group for key, group in annotations.items() if is_dataclass(group)}
+        fields = {key: inspect.signature(group).parameters for key, group in groups.items()}
+        options = [option for key, each in declared.items() for option in fields.get(key, {key: each}).values()]
+
+        def verb(**values: object) -> int:
+            for key, group in groups.items():
+                values[key] = group(**{field: values.pop(field) for field in fields[key]})
+            return function(**values)
+
+        super().__init__(name, callback=verb, params=[*map(as_click, options)], help=inspect.cleandoc(help or ""))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the arguments, then that of the options."""

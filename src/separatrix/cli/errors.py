@@ -37,10 +37,12 @@ RENAMED = {
     "random_state": "--seed",
     "validation_fraction": "--holdout",
 }
+OFF = {"header": "--no-header", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
+"""The options for False."""
 SAME = (
     *("average_from", "calibrate", "class_weight", "delimiter", "early_stopping", "encoding", "format", "header", "holdout"),
     *("label", "margin", "missing_label", "mix", "multi_class", "numbers", "on_error", "order", "positive", "quote"),
-    *("record", "rule", "tie"),
+    *("record", "rule", "tie", "zero_based"),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
@@ -72,8 +74,8 @@ def _as_option(match: re.Match[str]) -> str:
     option, value = OPTION_OF[match[1]], match[2]
     if value == "True":
         return option
-    if value == "False":
-        return f"--no-{option.removeprefix('--')}"
+    if value == "False" and match[1] in OFF:
+        return OFF[match[1]]
     if value is None:
         return option
     return f"{option} {shlex.quote(str(literal_eval(value)))}"

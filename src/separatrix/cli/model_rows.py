@@ -27,20 +27,18 @@ KINDS = {"rows": "numbered features", "columns": "a table of columns"}
 class ModelRows:
     """A model of a file, and the rows of a source in its features.
 
-    With `need_labels` the source must have the label column, by default the one that the model was trained on.
+    `reading` has parameters of `open_source`. With `need_labels` the source must have the label column, by default the one
+    that the model was trained on.
     """
 
     def __init__(
         self,
         path: Path,
         data: str,
-        form: str | None,
-        header: bool | None,
-        on_error: str = "raise",
+        reading: dict[str, Any],
         label: str | None = None,
         need_labels: bool = False,
         missing_label: str = "skip",
-        encoding: str | None = None,
     ) -> None:
         self.model: Model = load(path, plain=True)
         self.estimator: Any = self.model.estimator
@@ -49,14 +47,11 @@ class ModelRows:
         label = label or self.model.facts.get("label")
         source = open_source(
             data,
-            format=form,
-            header="auto" if header is None else header,
-            on_error=on_error,
             label=label if need_labels and self.model.features is not None else None,
             columns=getattr(self.model.features, "feature_names_in_", ()),
-            encoding=encoding or "auto",
             missing=[marker for marker in MISSING if marker not in self.classes.tolist()],
             expected=getattr(self.model.features, "kinds_as_read", dict)(),
+            **reading,
         )
         kind = "rows" if self.model.features is None else "columns"
         if source.kind != kind:
@@ -144,13 +139,12 @@ def read_examples(
     positive: str | None,
     drop: list[str],
     model: Path | None,
-    on_error: str = "raise",
-    encoding: str | None = None,
+    reading: dict[str, Any],
 ) -> Examples:
     """Return the examples to certify: the numbers of a source, or the features that a model makes of its columns."""
     if model is None:
         try:
-            return read_source(data, label, positive, drop=drop, on_error=on_error, encoding=encoding or "auto")
+            return read_source(data, label, positive, drop=drop, **reading)
         except NotANumberError as error:
             remedy = (
                 "leave the column out with --drop, or use --model FILE, trained on these columns, to make features of them"
@@ -158,7 +152,7 @@ def read_examples(
             raise DataError(f"{error}; {remedy}") from None
     if drop:
         raise DataError("--drop cannot be combined with --model")
-    rows = ModelRows(model, data, None, None, on_error, label, need_labels=True, encoding=encoding)
+    rows = ModelRows(model, data, reading, label, need_labels=True)
     batches = list(rows.labelled_batches())
     if not batches:
         raise NoExampleError(f"{rows.source.name}: there is no row with a label; {rows.unlabelled.note}")

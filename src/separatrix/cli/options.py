@@ -1,7 +1,8 @@
 """The options that several verbs share, each declared once."""
 
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from separatrix.cli.commands import Argument, Option
 from separatrix.data.formats import NAMES, TITLES
@@ -22,25 +23,9 @@ FeatureModel = Annotated[
     Path | None,
     Option("--model", help="Use the features that this model makes of the columns, words included."),
 ]
-Format = Annotated[
-    str | None,
-    Option(
-        "--format",
-        help=f"Input format: {NAMES}; detected from the content by default.",
-    ),
-]
-Header = Annotated[
-    bool | None,
-    Option("--header/--no-header", help="Whether the first line has the column names; detected by default."),
-]
-Encoding = Annotated[
-    str | None,
-    Option(help="Encoding of text, for example utf-8, latin-1 or utf-16; detected by default."),
-]
 MissingLabel = Annotated[
     str, Option("--missing-label", help="What to do with a row without a label: skip (leave it out) or raise.")
 ]
-OnError = Annotated[str, Option("--on-error", help="What to do with a malformed line: raise or skip.")]
 Engine = Annotated[
     str | None,
     Option(
@@ -50,3 +35,46 @@ Engine = Annotated[
 Output = Annotated[Path | None, Option("-o", "--output", help="File to write.")]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress bar.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How text is read: parameters of `open_source`, by the same names."""
+
+    header: Annotated[
+        bool | None,
+        Option("--header/--no-header", help="Whether the first line has the column names; detected by default."),
+    ] = None
+    delimiter: Annotated[str | None, Option(help="Character between the columns; detected by default.")] = None
+    quote: Annotated[str | None, Option(help="Character around quoted values, '' for none; detected by default.")] = None
+    encoding: Annotated[
+        str | None, Option(help="Encoding of text, for example utf-8, latin-1 or utf-16; detected by default.")
+    ] = None
+    on_error: Annotated[str, Option(help="What to do with a malformed line: raise or skip.")] = "raise"
+
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `open_source` that are not at their defaults."""
+        return _chosen(self, TextOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(TextOptions):
+    """How data are read: parameters of `open_source`, by the same names."""
+
+    form: Annotated[str | None, Option("--format", help=f"Input format: {NAMES}; detected from the content by default.")] = (
+        None
+    )
+    zero_based: Annotated[
+        bool | None,
+        Option("--zero-based/--one-based", help="Whether svmlight features count from 0 or 1; detected by default."),
+    ] = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `open_source` that are not at their defaults."""
+        chosen = _chosen(self, ReadingOptions)
+        return {"format" if name == "form" else name: value for name, value in chosen.items()}
+
+
+def _chosen(options: TextOptions, declared: type[TextOptions]) -> dict[str, Any]:
+    values = {field.name: (getattr(options, field.name), field.default) for field in fields(declared)}
+    return {name: value for name, (value, default) in values.items() if value != default}

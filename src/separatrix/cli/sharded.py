@@ -39,8 +39,7 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     features = TableFeaturizer(
         roles=options.roles(), numbers=options.numbers or "bins", text=TextFeaturizer(n_features=1 << options.bits)
     )
-    reading: dict[str, Any] = {"format": options.form, "on_error": options.on_error, "missing_label": options.missing_label}
-    reading |= {"header": "auto" if options.header is None else options.header, "encoding": options.encoding or "auto"}
+    reading = options.reading() | {"missing_label": options.missing_label}
     began = time.perf_counter()
     with ShardProgress(options.quiet or options.as_json) as progress, warnings.catch_warnings():
         warnings.simplefilter("ignore", UnlikeShardsWarning)  # the summary has it
@@ -93,14 +92,11 @@ class PredictShard:
     model: Path
     output: Path
     scores: bool
-    form: str | None
-    header: bool | None
-    on_error: str
-    encoding: str | None = None
+    reading: dict[str, Any]
 
     def __call__(self, shard: Shard) -> Sum:
         """Return how many predictions were written, and how many lines were skipped."""
-        rows = ModelRows(self.model, shard.chunk, self.form, self.header, self.on_error, encoding=self.encoding)
+        rows = ModelRows(self.model, shard.chunk, self.reading)
         with replacing(self.output / f"{stem(shard.chunk)}.csv") as temporary, open(temporary, "wb") as file:
             n = write_predictions(rows, file, "csv", self.scores)
         return Sum(np.array([n, rows.source.skipped], np.float64))

@@ -117,13 +117,7 @@ class Training:
 
     def _open(self, data: str, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
-        header: bool | str = "auto" if options.header is None else options.header
-        reading: dict[str, Any] = {
-            "format": options.form,
-            "on_error": options.on_error,
-            "encoding": options.encoding or "auto",
-        }
-        return open_source(data, label=label, header=header, expected=expected, **reading)
+        return open_source(data, label=label, expected=expected, **options.reading())
 
     def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options

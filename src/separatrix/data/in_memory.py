@@ -52,14 +52,13 @@ def read_source(
     mixed: bool = False,
     content: bytes | None = None,
     drop: Sequence[str] = (),
-    on_error: str = "raise",
-    encoding: str = "auto",
+    **reading: Any,
 ) -> Examples:
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
     The columns to `drop` of a table are left out. Where columns may be `mixed`, not all are numbers, and X of a table
     is one of pyarrow's. Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for messages.
-    `on_error` and `encoding` are those of `open_source`.
+    `reading` has further parameters of `open_source`: how text is written, and what is done with lines that cannot be read.
 
     Examples
     --------
@@ -70,8 +69,9 @@ def read_source(
     if content is not None or name == STDIN:
         place = io.BytesIO(sys.stdin.buffer.read() if content is None else content)
         place.name = "the file object" if content is None else name
-    form = None if content is None else "csv"
-    source = open_source(place, format=form, label=label, settle=True, on_error=on_error, encoding=encoding)
+    if content is not None:
+        reading["format"] = "csv"
+    source = open_source(place, label=label, settle=True, **reading)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from separatrix.cli.commands import Option
-from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Drop, Encoding, FeatureModel, Json, Label, OnError, Output, Positive
+from separatrix.cli.errors import errors_reported, in_options, tell
+from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive, ReadingOptions
 from separatrix.data.errors import counted
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ def certify(
     positive: Positive = None,
     drop: Drop = None,
     model: FeatureModel = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
     bias: Annotated[
         bool | None,
         Option("--bias/--no-bias", help="Allow a bias; by default yes, except for the lectures' examples."),
@@ -38,6 +36,8 @@ def certify(
     as_json: Json = False,
     output: Output = None,
     time_limit: Annotated[float | None, Option(help="Seconds after which the answer is undecided.")] = None,
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Print the certificate, write it to a file, and return the status of its verdict."""
     from separatrix.cli.model_rows import read_examples
@@ -45,7 +45,7 @@ def certify(
 
     drop = drop or []
     with errors_reported("certify", data):
-        examples = read_examples(data, label, positive, drop, model, on_error, encoding)
+        examples = read_examples(data, label, positive, drop, model, reading.reading())
         certificate = proofs.certify(
             examples.X, examples.y, fit_intercept=examples.bias if bias is None else bias, time_limit=time_limit
         )
@@ -57,15 +57,9 @@ def certify(
         return STATUS[certificate.verdict]
     _print(examples, certificate)
     if output is not None:
-        same = [
-            ("label", label),
-            ("positive", positive),
-            ("model", model),
-            *(("drop", name) for name in drop),
-            ("encoding", encoding),
-        ]
-        same.append(("on-error", on_error if on_error != "raise" else None))
+        same = [("label", label), ("positive", positive), ("model", model), *(("drop", name) for name in drop)]
         options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
+        options += "".join(f" {in_options(f'{name}={value!r}')}" for name, value in reading.reading().items())
         click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]
 

@@ -10,7 +10,7 @@ import click
 
 from separatrix.cli.commands import Argument
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Drop, Encoding, FeatureModel, Label, OnError, Positive
+from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive, ReadingOptions
 from separatrix.data.errors import counted
 
 
@@ -21,8 +21,8 @@ def check(
     positive: Positive = None,
     drop: Drop = None,
     model: FeatureModel = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Print whether the certificate holds."""
     from separatrix.cli.model_rows import read_examples
@@ -30,7 +30,7 @@ def check(
 
     with errors_reported("check", certificate):
         claim = Certificate.from_json(certificate)
-        examples = read_examples(data, label, positive, drop or [], model, on_error, encoding)
+        examples = read_examples(data, label, positive, drop or [], model, reading.reading())
         fault = claim.fault(examples.X, examples.y)
     tell("check", examples.notes)
     if fault is not None:

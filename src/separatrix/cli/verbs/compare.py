@@ -9,7 +9,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Categorical, Data, Drop, Encoding, Json, Label, OnError, Positive
+from separatrix.cli.options import Categorical, Data, Drop, Json, Label, Positive, ReadingOptions
 
 
 def compare(
@@ -18,13 +18,13 @@ def compare(
     positive: Positive = None,
     drop: Drop = None,
     categorical: Categorical = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
     models: Annotated[str | None, Option(help="Names of the models, separated by commas; by default all of them.")] = None,
     folds: Annotated[int, Option(min=2, help="Number of folds of the cross-validation.")] = 5,
     seed: Annotated[int, Option(min=0, help="Seed for the folds and the models.")] = 0,
     as_json: Json = False,
     markdown: Annotated[bool, Option("--markdown", help="Print a Markdown table.")] = False,
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Print the comparison as a table, as Markdown, or as JSON with the learning curves."""
     from rich.console import Console
@@ -33,9 +33,7 @@ def compare(
     from separatrix.data.in_memory import read_source
 
     with errors_reported("compare", data):
-        examples = read_source(
-            *(data, label, positive), mixed=True, drop=drop or [], on_error=on_error, encoding=encoding or "auto"
-        )
+        examples = read_source(data, label, positive, mixed=True, drop=drop or [], **reading.reading())
         tell("compare", examples.notes)
         comparison = cross_validation.compare(
             examples.X,

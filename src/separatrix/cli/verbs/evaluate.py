@@ -8,31 +8,24 @@ import json
 import click
 
 from separatrix.cli.errors import errors_reported
-from separatrix.cli.options import Data, Encoding, Format, Header, Json, Label, MissingLabel, ModelFile, OnError
+from separatrix.cli.options import Data, Json, Label, MissingLabel, ModelFile, ReadingOptions
 
 
 def evaluate(
     model: ModelFile,
     data: Data,
     label: Label = None,
-    form: Format = None,
-    header: Header = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
     missing_label: MissingLabel = "skip",
     as_json: Json = False,
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Print the figures."""
     from separatrix.cli.evaluation import evaluate_rows, print_evaluation
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("evaluate", data):
-        rows = ModelRows(
-            *(model, data, form, header, on_error, label),
-            need_labels=True,
-            missing_label=missing_label,
-            encoding=encoding,
-        )
+        rows = ModelRows(model, data, reading.reading(), label, need_labels=True, missing_label=missing_label)
         evaluation = evaluate_rows(rows)
     if as_json:
         click.echo(json.dumps(evaluation, ensure_ascii=False))

@@ -10,7 +10,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, in_options, tell
-from separatrix.cli.options import Data, Encoding, Format, Header, Json, ModelFile, OnError
+from separatrix.cli.options import Data, Json, ModelFile, ReadingOptions
 from separatrix.data.errors import DataError, counted
 
 
@@ -19,18 +19,16 @@ def explain(
     data: Data,
     row: Annotated[int, Option(min=1, help="Number of the row, from 1.")] = 1,
     top: Annotated[int, Option(min=1, help="How many terms and mistakes to show.")] = 10,
-    form: Format = None,
-    header: Header = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
     as_json: Json = False,
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Print the explanation of one row."""
     from separatrix.analysis import explaining
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("explain", data):
-        rows = ModelRows(model, data, form, header, on_error, encoding=encoding)
+        rows = ModelRows(model, data, reading.reading())
         first = 1  # the number of the batch's first row
         for X, y, batch in rows.batches():
             if row < first + len(batch):

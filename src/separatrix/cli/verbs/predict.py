@@ -8,7 +8,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Encoding, Engine, Format, Header, ModelFile, OnError
+from separatrix.cli.options import Data, Engine, ModelFile, ReadingOptions
 from separatrix.data.errors import DataError, counted
 
 
@@ -25,10 +25,8 @@ def predict(
     ] = None,
     scores: Annotated[bool, Option("--scores", help="Write the score of each class, too.")] = False,
     engine: Engine = None,
-    form: Format = None,
-    header: Header = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
+    *,
+    reading: ReadingOptions,
 ) -> int:
     """Write the predictions to a file or to standard output."""
     from separatrix.cli.model_rows import ModelRows
@@ -41,13 +39,13 @@ def predict(
 
             if output is None:
                 raise DataError("--engine writes one file per shard: name a folder with -o")
-            work = PredictShard(model.absolute(), output.absolute(), scores, form, header, on_error, encoding)
+            work = PredictShard(model.absolute(), output.absolute(), scores, reading.reading())
             n, skipped = predict_on_shards(engine, work, data)
         else:
             written_as = "csv" if output is None else ENDINGS.get(output.suffix.lower())
             if written_as is None:
                 raise DataError(f"{output}: the file's name must end in {', '.join(ENDINGS)}")
-            rows = ModelRows(model, data, form, header, on_error, encoding=encoding)
+            rows = ModelRows(model, data, reading.reading())
             if output is None:
                 write_predictions(rows, sys.stdout.buffer, written_as, scores)
                 tell("predict", rows.notes)

@@ -10,7 +10,7 @@ import click
 
 from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, one_of, tell
-from separatrix.cli.options import Data, Drop, Encoding, Label, OnError, Positive
+from separatrix.cli.options import Data, Drop, Label, Positive, TextOptions
 from separatrix.data.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def trace(
     label: Label = None,
     positive: Positive = None,
     drop: Drop = None,
-    encoding: Encoding = None,
-    on_error: OnError = "raise",
     order: Annotated[str, Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
     tie: Annotated[str | None, Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
     bias: Annotated[
@@ -38,6 +36,8 @@ def trace(
     form: Annotated[str, Option("--format", help="Output format: table, markdown, csv or json.")] = "table",
     as_json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     html: Annotated[Path | None, Option(help="Write a page to step through, which a browser opens from disk.")] = None,
+    *,
+    reading: TextOptions,
 ) -> int:
     """Print the trace in one of the formats, or write it as a page."""
     from rich.console import Console
@@ -50,7 +50,7 @@ def trace(
     with errors_reported("trace", data):
         one_of("--format", form, FORMATS)
         try:
-            examples = read_source(data, label, positive, drop=drop or [], on_error=on_error, encoding=encoding or "auto")
+            examples = read_source(data, label, positive, drop=drop or [], **reading.reading())
         except NotANumberError as error:
             raise DataError(f"{error}; leave the column out with --drop") from None
         tell("trace", examples.notes)
@@ -62,8 +62,7 @@ def trace(
             random_state=seed,
         )
         if html is not None:
-            named = {"label": label, "positive": positive, "drop": drop or None, "encoding": encoding}
-            named["on_error"] = on_error if on_error != "raise" else None
+            named = {"label": label, "positive": positive, "drop": drop or None} | reading.reading()
             arguments = [repr(data), *(f"{name}={value!r}" for name, value in named.items() if value is not None)]
             _write_page(html, examples, perceptron, f"read_source({', '.join(arguments)})")
             return 0

@@ -24,16 +24,13 @@ from separatrix.cli.options import (
     Categorical,
     Data,
     Drop,
-    Encoding,
     Engine,
-    Format,
-    Header,
     Json,
     Label,
     MissingLabel,
-    OnError,
     Output,
     Quiet,
+    ReadingOptions,
 )
 from separatrix.engine.rules import RULES, TIES, in_words
 
@@ -45,7 +42,7 @@ NOT_STORED = (
 
 
 @dataclass(frozen=True)
-class TrainOptions:
+class TrainOptions(ReadingOptions):
     """The options of `separatrix train`."""
 
     data: Data
@@ -108,10 +105,6 @@ class TrainOptions:
             help="How to average the shards' weights: features (each over the shards that have it), uniform or mistakes."
         ),
     ] = "features"
-    form: Format = None
-    header: Header = None
-    encoding: Encoding = None
-    on_error: OnError = "raise"
     missing_label: MissingLabel = "skip"
     as_json: Json = False
     quiet: Quiet = False
