@@ -183,7 +183,6 @@ def test_a_structure_in_a_parquet_column(tmp_path):
     assert accuracy_in(output) > 0.85
 
 
-@PENDING_PART
 def test_a_spreadsheet_is_named(tmp_path):
     path = tmp_path / "book.xlsx"
     with zipfile.ZipFile(path, "w") as book:

@@ -25,6 +25,7 @@ _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
+_NOTHING = r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*)$"
 
 
 def kind_of(column: Any, mostly: float = MOSTLY) -> str:
@@ -34,6 +35,8 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     --------
     >>> [kind_of(pa.array(values)) for values in (["1", None, "+2"], ["1", "2.5"], ["1", "a"])]
     ['whole', 'number', 'text']
+    >>> kind_of(pa.array(["1", "2.5", "--", "unknown", "7"]))  # beside numbers, such words say that there is none
+    'number'
 
     A number with separators of thousands, 1,204, is text: the largest values must not be lost among the errors.
     """
@@ -45,7 +48,10 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     fitting = _count(values, _NUMBER) + _count(values, _WORDY)
     if fitting == len(values):
         return NUMBER
-    return NUMBER if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED) else TEXT
+    if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED):
+        return NUMBER
+    nothing = _count(values, _NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0
+    return NUMBER if nothing and fitting + nothing == len(values) else TEXT
 
 
 def wider(kind: str | None, other: str) -> str:
@@ -61,6 +67,11 @@ def _count(values: Any, pattern: str) -> int:
 def is_infinite(text: str) -> bool:
     """Tell whether a value is an infinity in letters."""
     return re.match(_WORDY, text) is not None
+
+
+def says_nothing(text: str) -> bool:
+    """Tell whether a word beside numbers says that there is none."""
+    return re.match(_NOTHING, text) is not None
 
 
 def inexact(column: Any) -> bool:

@@ -2,7 +2,8 @@
 
 - Delimiter: the first of tab, `;`, `|`, `,` that cuts nine lines of ten into the same number (> 1) of fields; runs of
   blanks, where they cut into more fields, half of them numbers; else whichever agrees best.
-- Quotes are off where a quoted field is followed by more text, or never closed: such quotes are plain characters.
+- Quotes are off where a quoted field is followed by more text, or never closed: such quotes are plain characters, unless
+  nine records of ten have the fields of the first only if quotes are read.
 - A first line is a header where most columns of numbers have something else in it; where it counts its columns (0, 1, 2 … or
   1, 2, 3 …); or, without columns of numbers, where none of its values comes again in a column of few values.
 - Orange's three lines (names; `d`, `c`, `string` …; `class`, `meta` …) are read as they are meant.
@@ -224,7 +225,17 @@ def _quote(text: bytes, delimiter: str, options: Options, whole: bool) -> str | 
     records = split(np.frombuffer(text, np.uint8), len(text), delimiter, '"')
     left = text[records.end :]
     broken = bool((records.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
-    return None if broken else '"'
+    return None if broken and not _is_quoted(text, delimiter) else '"'
+
+
+def _is_quoted(text: bytes, delimiter: str) -> bool:
+    """Tell whether more records have as many fields as the first when quotes are read: then a broken one is an error."""
+    likeness = []
+    for quote in ('"', None):
+        fields = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields
+        fields = fields[fields != 0]
+        likeness.append(float(np.mean(fields == fields[0])) if len(fields) and fields[0] > 1 else 0.0)
+    return likeness[0] > max(0.9, likeness[1])
 
 
 def _names_known(first: list[str], options: Options) -> bool:

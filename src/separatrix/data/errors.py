@@ -81,7 +81,7 @@ class Skips:
             raise DataError(what)
         self.count += 1
         if len(self.reasons) < 10:
-            self.reasons.append(what)
+            self.reasons.append(what.replace(f", or {LEAVE_OUT}", "").replace(f"; {LEAVE_OUT}", ""))
 
     def clear(self) -> None:
         """Reset the counts."""

@@ -13,7 +13,8 @@ _REFUSED = {
     b"\x89HDF": "HDF5 is not supported; write Parquet instead",
     b"\x80\x04": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
     b"\x80\x05": "pickles are not read, since loading one can run arbitrary code; save X and y with numpy.savez",
-    b"PK\x03\x04": "this is a zip archive and not a NumPy one; unpack it first",
+    b"PK\x03\x04": "this is a zip archive and not a NumPy one; unpack it first, or, of a spreadsheet, save it as CSV",
+    b"\xd0\xcf\x11\xe0": "this is a spreadsheet or another Office document; save it as CSV",
     b"SQLite": "databases are not supported; write the table as CSV or Parquet",
 }
 

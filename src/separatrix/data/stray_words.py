@@ -1,7 +1,8 @@
 """Words in a column of numbers: a few are missing values, and are reported; many make it a column of text.
 
 Which columns hold numbers is decided by the first megabyte. What is no number is taken as missing while the reading goes on,
-and counted. At the end of it a column of which at least 2 % are words becomes text, and the data are to be read again.
+and counted. At the end of it a column of which at least 2 % are words becomes text, and the data are to be read again; words
+such as "unknown" or "--", which say that there is no number, do not count for that.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from separatrix.data.column_types import MOSTLY
+from separatrix.data.column_types import MOSTLY, says_nothing
 from separatrix.data.errors import counted, shown
 
 FEW = 50
@@ -23,6 +24,8 @@ class StrayWords:
         self.values = Counter[str]()
         """How many values each column has, words included."""
         self.words = Counter[str]()
+        self.nothing = Counter[str]()
+        """How many of the words say that there is no number."""
         self.first: dict[str, str] = {}
         """The first word of each column, quoted, and its place."""
 
@@ -30,6 +33,7 @@ class StrayWords:
         """Forget what was counted: a reading begins."""
         self.values.clear()
         self.words.clear()
+        self.nothing.clear()
         self.first.clear()
 
     def add_values(self, name: str, column: Any) -> None:
@@ -39,12 +43,14 @@ class StrayWords:
     def add_word(self, name: str, word: str, place: str) -> None:
         """Count a word, which is missing from the column."""
         self.words[name] += 1
+        self.nothing[name] += says_nothing(word)
         self.values[name] += 1
         self.first.setdefault(name, f"{shown(word)} at {place}")
 
     def many(self) -> list[str]:
         """Return the columns that are text rather than numbers."""
-        return [name for name, n in self.words.items() if self.values[name] - n <= MOSTLY * self.values[name]]
+        strays = {name: n - self.nothing[name] for name, n in self.words.items()}
+        return [name for name, n in strays.items() if n and self.values[name] - n <= MOSTLY * self.values[name]]
 
     def useless(self) -> list[str]:
         """Return the columns that hold hardly any numbers."""
