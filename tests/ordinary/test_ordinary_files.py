@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from ordinary.traps import PENDING, TRAPS
+from ordinary.traps import TRAPS
 from separatrix.cli import app
 
-PENDING_PART = pytest.mark.xfail(strict=True, reason="another part of the work has not landed")
 FILES = Path(__file__).parent / "files"
 PYTHON_ADVICE = re.compile(
     r"\b(roles|types|quote|on_error|label|n_features|missing_label|encoding)=|Traceback|np\.|pyarrow|dtype"
@@ -52,17 +51,7 @@ def roles_in(output):
     return {line[:at].strip(): line[at:].split()[0] for line in table[:end]}
 
 
-@pytest.mark.parametrize(
-    "trap",
-    [
-        pytest.param(
-            trap,
-            id=trap.title,
-            marks=[PENDING_PART] if trap.title in PENDING else [],
-        )
-        for trap in TRAPS
-    ],
-)
+@pytest.mark.parametrize("trap", TRAPS, ids=[trap.title for trap in TRAPS])
 def test_a_trap(trap):
     options = shlex.split(trap.options)
     if trap.accuracy is None:
@@ -153,7 +142,6 @@ def test_a_word_among_numbers_that_comes_late(tmp_path):
     assert accuracy_in(output) > 0.87 and classes_in(output) == ("no", "yes"), output
 
 
-@PENDING_PART
 def test_a_rare_class_is_found_with_balanced_weights(tmp_path):
     path = write(tmp_path / "rows.csv", customers(20_000, share=0.01))
     recalls = []

@@ -151,13 +151,3 @@ TRAPS = (
     Trap("json_array.json", "one JSON array", "", FAILS, says=("one JSON array; write an object a line",)),
     Trap("zero_based.svm", "svmlight whose features count from 0", "", 0.75, {}, ("-1", "1")),
 )  # fmt: skip
-
-PENDING: frozenset[str] = frozenset(
-    {
-        "latin_1.csv, latin-1, as old programs write",
-        "latin_1.csv, the wrong encoding",
-        "missing_markers.csv, a dozen ways to write nothing",
-        "unclosed_quote.csv, one quote is never closed",
-    }
-)
-"""The traps (file, why) that do not hold yet."""
