@@ -178,6 +178,10 @@ class Transcoder:
                 f"{self.name}, line {self._lines + before}: byte 0x{problem.object[problem.start]:02x} at offset "
                 f"{self._at - pending + problem.start} is not {self.encoding}; name another encoding with encoding="
             ) from None
+        except UnicodeError:  # such as UTF-16 without its mark
+            raise DataError(
+                f"{self.name}, line {self._lines}: the text is not {self.encoding}; name another encoding with encoding="
+            ) from None
         self._at += len(raw)
         return text
 

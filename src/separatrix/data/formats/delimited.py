@@ -58,7 +58,7 @@ class _Table:
     mended: list[int] = field(default_factory=list)
 
 
-CLASS_NAMES = {"none", "None"}
+CLASS_NAMES = ("none", "None")
 """Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
 
 
@@ -98,15 +98,17 @@ class DelimitedReader:
 
     def _markers(self, block: Block) -> tuple[str, ...]:
         """Return what stands for a missing value: not the words that are names of classes where labels have them."""
+        content = block.text[: block.end].tobytes()
+        words = {word for word in CLASS_NAMES if word in self.missing and word.encode() in content}
+        if not words:
+            return self.missing
         text, records = self._records(block)
         good = _text_of(text, records, records.fields == self.dialect.n_fields)
-        if not len(good) or not CLASS_NAMES & set(self.missing):
+        if not len(good):
             return self.missing
         labels = self._parsed(good, {self.label: pa.binary()}, [self.label], ())[self.label].unique().to_pylist()
-        named = {
-            name for name in CLASS_NAMES if any(label is not None and label.strip() == name.encode() for label in labels)
-        }
-        return tuple(marker for marker in self.missing if marker not in named)
+        words &= {label.strip().decode("utf-8", "replace") for label in labels if label}
+        return tuple(marker for marker in self.missing if marker not in words)
 
     @property
     def why_alone(self) -> str:
