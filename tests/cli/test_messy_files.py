@@ -59,3 +59,38 @@ def test_shards_leave_them_out_too(folder):
         (folder / f"part-{part}.csv").write_text("a,b,y\n" + "".join(ROWS) + "1,2,\n" * part)
     printed = run("train", "part-*.csv", "--engine", "local:1").stdout
     assert "120 rows" in printed and "left out 1 row without a label, the first: part-1.csv, line 62" in printed
+
+
+def test_an_encoding_is_detected_noted_or_named(folder):
+    text = "a,stadt,y\n" + "".join(f"{i % 7},{('Köln', 'Wien')[i % 2]},{'yes' if i % 7 > 2 else 'no'}\n" for i in range(60))
+    (folder / "data.csv").write_bytes(text.encode("latin-1"))
+    printed = run("train", "data.csv", "-o", "model.sepx").stdout
+    assert "  data.csv: the text is not UTF-8: read as windows-1252; if that is wrong, name it with --encoding\n" in printed
+    assert "not UTF-8" not in run("train", "data.csv", "--encoding", "latin-1").stdout
+    noted = "separatrix predict: note: data.csv: the text is not UTF-8"
+    assert noted in run("predict", "model.sepx", "data.csv").stderr
+    assert "not UTF-8" in run("evaluate", "model.sepx", "data.csv").stdout
+    problem = run("train", "data.csv", "--encoding", "utf-8", status=2).stderr
+    assert "data.csv, line 2, column 2: byte 0xf6 is not utf-8; name the encoding with --encoding, or leave" in problem
+    assert "offset 13 of the text" in problem
+
+
+def test_every_verb_that_reads_can_leave_out_lines(folder):
+    (folder / "data.csv").write_text("a,b,y\n" + "".join(ROWS))
+    run("train", "data.csv", "-o", "model.sepx")
+    (folder / "torn.csv").write_text("a,b,y\n" + "".join(ROWS) + "1,2\n")
+    verbs = (["train"], ["evaluate", "model.sepx"], ["predict", "model.sepx"], ["explain", "model.sepx", "--row", "99"])
+    for verb in (*verbs, ["certify"], ["trace"]):
+        problem = CliRunner().invoke(app, [*verb, "torn.csv"]).stderr
+        assert "torn.csv, line 62: 2 columns where line 1 has 3; leave such lines out with --on-error skip" in problem
+        kept = CliRunner().invoke(app, [*verb, "torn.csv", "--on-error", "skip"])
+        assert "line 62" not in kept.stderr.replace("left out 1 line, the first: torn.csv, line 62", "")
+
+
+def test_a_model_of_numbers_takes_words_as_missing(folder):
+    (folder / "data.csv").write_text("a,b,y\n" + "".join(ROWS))
+    run("train", "data.csv", "-o", "model.sepx")
+    (folder / "new.csv").write_text("a,b\n1,2\nunknown,2\n3,1\n")
+    result = run("predict", "model.sepx", "new.csv")
+    assert result.stdout.count("\n") == 4
+    assert "column a: 1 value of 3 is no number, the first 'unknown' at new.csv, line 3: taken as missing" in result.stderr
