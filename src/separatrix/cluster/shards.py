@@ -25,7 +25,7 @@ from separatrix.cluster.summaries import ShardSummary
 from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
 from separatrix.data.reading import Source, open_source
-from separatrix.data.streams import digest_of
+from separatrix.data.streams import Stream, digest_of
 from separatrix.engine.labels import labels_of
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, as_matrix, frozen, name_text_column
@@ -216,6 +216,11 @@ class ShardReader:
     def has_stray_quotes(self, shard: Shard) -> bool:
         """Tell whether the first megabyte of a file shows that quotes are plain characters."""
         try:
+            stream = Stream(os.fspath(shard.chunk))
+            head = stream.peek()
+            stream.close()
+            if b'"' not in head:
+                return False
             source = open_source(shard.chunk, label=self.label, threads=1, **self.options | {"format": self.format})
         except DataError:  # what is wrong is reported when the file is read
             return False
