@@ -54,7 +54,7 @@ def test_lines_that_end_in_both_ways_and_marks_at_the_front():
     assert [row["a"] for row in rows(b'\xef\xbb\xbf{"a": 1, "y": "b"}\r\n{"a": 2, "y": "c"}\r\n')[1]] == [1, 2]
 
 
-LATE = b"".join(b"%d,word%d,%s\n" % (i % 97, i % 3, b"ab"[i % 2 : i % 2 + 1]) for i in range(90_000))
+LATE = b"".join(b"%d,word%d,%s\n" % (i % 97, i % 3, b"ab"[i % 2 : i % 2 + 1]) for i in range(120_000))
 
 
 def test_a_byte_that_comes_late(tmp_path):
@@ -63,18 +63,18 @@ def test_a_byte_that_comes_late(tmp_path):
     source, found = rows(path)
     assert [row["w"] for row in found[-2:]] == ["café", "naïve"]
     assert source.notes == [
-        f"{path}, line 90002: the text is not all UTF-8: other bytes are read as windows-1252; if that is wrong, "
+        f"{path}, line 120002: the text is not all UTF-8: other bytes are read as windows-1252; if that is wrong, "
         "name it with encoding="
     ]
     with pytest.raises(DataError) as caught:
         rows(path, encoding="utf-8")
     offset = len(LATE) + len(b"x,w,y\n1,caf")
     assert str(caught.value) == (
-        f"{path}, line 90002, column 2: byte 0xe9 is not utf-8; name the encoding with encoding=, or leave such lines out "
+        f"{path}, line 120002, column 2: byte 0xe9 is not utf-8; name the encoding with encoding=, or leave such lines out "
         f"with on_error='skip' (the byte is at offset {offset:,} of the text)"
     )
     source, found = rows(path, encoding="utf-8", on_error="skip")
-    assert len(found) == 90_001 and source.skipped == 1
+    assert len(found) == 120_001 and source.skipped == 1
 
 
 def test_a_late_byte_among_json_lines():

@@ -1,7 +1,4 @@
-"""A run: the weights while they are trained, the clock, the ledger, and the passes over examples in memory.
-
-L1 5, L2 4 and 9, L3 5, L4 2–8 of the lectures.
-"""
+"""A run: the weights while they are trained, the clock, the ledger, and passes in memory (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
 
 from __future__ import annotations
 
@@ -302,7 +299,8 @@ class Run:
 
 def are_finite(values: Floats) -> bool:
     """Tell whether all numbers are finite; a finite sum shows it at once."""
-    return isfinite(np.add.reduce(values)) or bool(np.isfinite(values).all())
+    with np.errstate(invalid="ignore", over="ignore"):
+        return isfinite(np.add.reduce(values)) or bool(np.isfinite(values).all())
 
 
 def _count_presented(problem: Problem, block: Visits) -> int:
