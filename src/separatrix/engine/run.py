@@ -1,4 +1,4 @@
-"""A run: the weights while they are trained, the clock, the ledger, and passes in memory (L1 5, L2 4 and 9, L3 5, L4 2–8)."""
+"""A run: the weights while they are trained, the clock, the ledger, and passes in memory (L1 5, L2 4, 9, L3 5, L4 2–8)."""
 
 from __future__ import annotations
 
