@@ -187,6 +187,7 @@ def test_the_command_line_trains_and_predicts_on_shards(tables, tmp_path):
             "local:2",
             "--holdout",
             0.2,
+            *("--drop", "price", "--drop", "day", "--drop", "tags"),  # drawn at random, for tests of columns
         )
     )
     assert told["shards"] == 6 and told["rows"] == 600 and told["held_out"] == 200 and told["held_out_accuracy"] > 0.8

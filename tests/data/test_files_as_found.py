@@ -334,6 +334,6 @@ def test_auto_mpg_has_six_unknown_horsepowers(data_folder):
 
 def test_messages_of_sms_spam_are_whole(data_folder):
     with gzip.open(data_folder / "sms_spam" / "SMSSpamCollection.gz", "rt", encoding="utf-8", newline="\n") as file:
-        lines = [line.rstrip("\n").split("\t", 1) for line in file]
+        lines = [[field.strip() for field in line.split("\t", 1)] for line in file]
     rows = rows_of(open_source(data_folder / "sms_spam" / "SMSSpamCollection.gz", label=0, missing=()))
     assert [list(row.values()) for row in rows] == lines
