@@ -106,3 +106,23 @@ def test_a_few_separators_of_thousands_among_plain_numbers_are_read(tmp_path):
     printed = run("train", tmp_path / "data.csv", "--json").stdout
     columns = json.loads(printed)["columns"]
     assert columns[1].split()[:2] == ["amount", "number"] and len(columns[1].split()) == 3  # none is missing
+
+
+def test_numbers_of_a_chosen_role_are_read_as_in_training(tmp_path):
+    lines = [f"{'1.234,50' if k % 2 else '567,25'};{k % 7};{'high' if k % 2 else 'low'}" for k in range(100)]
+    (tmp_path / "sums.csv").write_text("\n".join(["sum;day;kind", *lines]))
+    (tmp_path / "new.csv").write_text("sum;day\n1.234;1\n1.300;2\n1.250;3\n")  # by themselves, these could be 1.234 …
+    run("train", tmp_path / "sums.csv", "--number", "sum", "-o", tmp_path / "sums.sepx")
+    predicted = run("predict", tmp_path / "sums.sepx", tmp_path / "new.csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in predicted[1:]] == ['"high"'] * 3
+
+
+@pytest.mark.parametrize("other", ["A1B", "01003"])
+def test_codes_of_a_chosen_role_are_read_as_in_training(tmp_path, other):
+    codes = ["02139", "10001", other, "01002"]
+    lines = [f"{codes[k % 4]},{k % 7},{'ab'[k % 4 % 3 > 0]}" for k in range(200)]
+    (tmp_path / "codes.csv").write_text("\n".join(["code,day,kind", *lines]))
+    (tmp_path / "new.csv").write_text("code,day\n02139,1\n10001,1\n01002,1\n")
+    run("train", tmp_path / "codes.csv", "--categorical", "code", "-o", tmp_path / "codes.sepx")
+    predicted = run("predict", tmp_path / "codes.sepx", tmp_path / "new.csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in predicted[1:]] == ['"a"', '"b"', '"a"']

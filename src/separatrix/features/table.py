@@ -252,10 +252,15 @@ class TableFeaturizer(Parameterized):
         return features.adopt(self._schema) if self.is_fitted() else features
 
     def kinds_as_read(self) -> dict[str, str]:
-        """Return what columns held when they were learned, "number" or "text", where no role was chosen for them."""
+        """Return what columns held when they were learned, "number" or "text", where no role was chosen for them.
+
+        Of a column with a chosen role, this is told where its values would not be the same if they were read as numbers.
+        """
         schema = self.schema
-        read = {name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name)}
-        return {name: kind for name, kind in read.items() if kind in (NUMBER, TEXT)}
+        kinds = {
+            name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name) or schema.is_spelled_out(name)
+        }
+        return {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
 
     def without_names(self) -> TableFeaturizer:
         """Return the same features without the names of hashed words, which `transform` does not need."""

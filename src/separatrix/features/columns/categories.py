@@ -26,6 +26,7 @@ _SPARE_BYTES = 8
 _UNKNOWN = number_array(np.array([-1], np.int32))[0]
 _NOTHING = text_array([b""], pa.large_binary())[0]
 _NONE = number_array(np.zeros(1, np.int64))[0]
+_NUMERAL, _SPELLED = r"^[+-]?(\d+\.?\d*|\.\d+)$", r"^-?(0|[1-9]\d*)(\.\d*[1-9])?$"
 UNIT = "\x1f"
 """What separates the items of a list that is written as text."""
 
@@ -81,6 +82,12 @@ class CategoryColumn:
     def width(self) -> int:
         """How many features there are."""
         return self.n_values + (self.n_missing > 0 and self.n > 0)
+
+    def has_numerals(self) -> bool:
+        """Tell whether a category is a number that is written otherwise than numbers are spelled here: 02139, 1.50."""
+        words = strings(self.values)
+        plain, spelled = (pc.match_substring_regex(words, pattern) for pattern in (_NUMERAL, _SPELLED))
+        return bool(pc.any(pc.and_not(plain, spelled)).as_py())
 
     def runs(self, column: Any, base: int, start: Array, count: Array, value: Array) -> bool:
         """Write the feature of each category, from feature `base` on; their values are all 1."""

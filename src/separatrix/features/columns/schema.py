@@ -20,7 +20,7 @@ from separatrix.features.columns.categories import BooleanColumn, CategoryColumn
 from separatrix.features.columns.date_forms import DateForm
 from separatrix.features.columns.dates import DateColumn
 from separatrix.features.columns.misfits import Misfits
-from separatrix.features.columns.notations import is_written
+from separatrix.features.columns.notations import Notation, is_written
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
 from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Form, Role, chosen, inferred
 from separatrix.features.columns.texts import TextColumn
@@ -145,6 +145,13 @@ class Schema:
         """Return how the numbers or dates of a column are written, where that is known and must be."""
         form = self.roles[name].form if name in self.roles else None
         return None if isinstance(form, str) else form
+
+    def is_spelled_out(self, name: str) -> bool:
+        """Tell whether a column was read as text, and holds numbers that would not be the same if they were read as such."""
+        part = self.parts.get(name)
+        return self.kinds[name] == TEXT and (
+            isinstance(self._form(name), Notation) or (isinstance(part, CategoryColumn) and part.has_numerals())
+        )
 
     def _read(self, table: Any) -> Any:
         """Return the columns that are used as their parts learn them; note values that cannot be read."""
