@@ -126,3 +126,27 @@ def test_codes_of_a_chosen_role_are_read_as_in_training(tmp_path, other):
     run("train", tmp_path / "codes.csv", "--categorical", "code", "-o", tmp_path / "codes.sepx")
     predicted = run("predict", tmp_path / "codes.sepx", tmp_path / "new.csv").stdout.splitlines()
     assert [line.split(",")[0] for line in predicted[1:]] == ['"a"', '"b"', '"a"']
+
+
+def test_a_few_negative_numbers_in_brackets_among_plain_ones_are_read(tmp_path):
+    gains = ["(9.50)" if k % 60 == 7 else "−8.5" if k % 90 == 8 else str(k % 5) for k in range(600)]
+    lines = [f"{gain},{k % 7},{'ab'[len(gain) > 1]}" for k, gain in enumerate(gains)]
+    (tmp_path / "gains.csv").write_text("\n".join(["gain,day,kind", *lines]))
+    printed = run("train", tmp_path / "gains.csv", "-o", tmp_path / "gains.sepx").stdout
+    assert "taken as missing" not in printed
+    table = {"gain": ["(9.50)", "−8.5", "3"], "day": [1, 1, 1]}
+    assert load(tmp_path / "gains.sepx").predict(table).tolist() == ["b", "b", "a"]
+
+
+def test_a_value_that_is_not_written_as_in_training_is_named_by_its_line(tmp_path):
+    lines = [f"{k % 12 + 1:02}/{k % 28 + 1:02}/2020,{'ab'[k % 2]}" for k in range(100)]
+    (tmp_path / "days.csv").write_text("\n".join(["day,kind", *lines]))
+    (tmp_path / "new.csv").write_text("day,kind\n01/25/2020,a\n25/01/2020,b\n")
+    run("train", tmp_path / "days.csv", "-o", tmp_path / "days.sepx")
+    for verb in ("predict", "evaluate"):
+        assert (
+            "new.csv, line 3, column 'day': '25/01/2020'"
+            in run(verb, tmp_path / "days.sepx", tmp_path / "new.csv", status=2).output
+        )
+    printed = run("train", tmp_path / "days.csv", "--validate", tmp_path / "new.csv", status=2).output
+    assert "new.csv, line 3, column 'day': '25/01/2020'" in printed

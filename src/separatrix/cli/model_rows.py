@@ -84,7 +84,7 @@ class ModelRows:
                 yield self._widened(batch.X), batch.y, batch
             else:
                 y = batch.table[self.label] if self.labelled else None
-                yield self.model.features.transform(self.features_of(batch)), y, batch
+                yield self.model.features.transform(TableBatch(self.features_of(batch), batch.origin)), y, batch
 
     def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
         """Yield (X, labels) of the rows that have a label; raise where there are no labels at all."""

@@ -25,6 +25,7 @@ _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
+_NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\))$"
 _NOTHING = r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*)$"
 
 
@@ -38,7 +39,8 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     >>> kind_of(pa.array(["1", "2.5", "--", "unknown", "7"]))  # beside numbers, such words say that there is none
     'number'
 
-    A number with separators of thousands, 1,204, is text: the largest values must not be lost among the errors.
+    A number with separators of thousands, 1,204, is text, and so is (3.50): the largest values, and those below 0, must not
+    be lost among the errors.
     """
     values = column.drop_null()
     if not len(values):
@@ -48,7 +50,7 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     fitting = _count(values, _NUMBER) + _count(values, _WORDY)
     if fitting == len(values):
         return NUMBER
-    if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED):
+    if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED) + _count(values, _NEGATIVE):
         return NUMBER
     nothing = _count(values, _NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0
     return NUMBER if nothing and fitting + nothing == len(values) else TEXT

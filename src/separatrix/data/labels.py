@@ -5,7 +5,8 @@ A row has no label where its label is null, NaN, empty, a question mark or the w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,19 +107,28 @@ def labels_at(labels: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def alike(labels: Sequence[Any]) -> list[str]:
-    """Return a note for labels that differ only in case: they may be meant as one class.
+    """Return a note for labels that differ only in case, and one for equal numbers: they may be meant as one class.
 
     Examples
     --------
     >>> alike(["No", "Yes", "no", "maybe"])
     ["the labels 'No' and 'no' differ only in case: are they one class?"]
+    >>> alike(["0", "1", "1.0"])
+    ["the labels '1' and '1.0' are equal numbers: are they one class?"]
     """
-    spellings: dict[str, list[Any]] = {}
+    words: dict[str, list[str]] = {}
+    numbers: dict[float, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
-            spellings.setdefault(label.casefold(), []).append(label)
-    several = [" and ".join(map(repr, same)) for same in spellings.values() if len(same) > 1]
+            words.setdefault(label.casefold(), []).append(label)
+            if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", label):
+                numbers.setdefault(float(label), []).append(label)
+    return [*_alike(words.values(), "differ only in case"), *_alike(numbers.values(), "are equal numbers")]
+
+
+def _alike(groups: Iterable[list[str]], how: str) -> list[str]:
+    several = [" and ".join(map(repr, same)) for same in groups if len(same) > 1]
     if not several:
         return []
     more = f" (and {len(several) - 3} more)" if len(several) > 3 else ""
-    return [f"the labels {', '.join(several[:3])}{more} differ only in case: are they one class?"]
+    return [f"the labels {', '.join(several[:3])}{more} {how}: are they one class?"]

@@ -204,7 +204,7 @@ class _Split:
         """Add the rows of a table as features."""
         for first, batch in _numbered(batches):
             table, labels = batch.table.drop_columns([label]), batch.table[label]
-            trained = self._add(features.transform(table), labels, first, batch.origin)
+            trained = self._add(features.transform(TableBatch(table, batch.origin)), labels, first, batch.origin)
             if self.leaks is not None:
                 self.leaks.offer(table, labels, first, trained)
             report("reading", len(batch))
