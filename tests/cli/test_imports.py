@@ -53,6 +53,14 @@ def folder(tmp_path_factory):
     (folder / "table.csv").write_text("\n".join(lines) + "\n")
     (folder / "rows.svm").write_text("".join(f"{i % 2} {1 + i % 2}:1 {3 + i % 5}:{i % 3 + 1}\n" for i in range(40)))
     (folder / "numbers.csv").write_text("a,b,y\n1,2,u\n2,1,v\n2,4,u\n5,1,v\n")
+    lines = ["id,price,day,seen,tags,share,size,label"]
+    tags = ("a|b", "b", "a|c", "c|d|a")
+    for i in range(200):
+        day = f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}"
+        size = "err" if i == 150 else str(i % 13)
+        fields = [1000 + i, f'"${i * 37 % 5000:,}.50"', day, f"{day} {i % 24:02d}:30", tags[i % 4], f"{i % 100} %", size]
+        lines.append(",".join([*map(str, fields), " yes " if i % 3 else "no" if i % 5 else ""]) + ",")
+    (folder / "messy.csv").write_bytes(("\n".join(["sep=,", lines[0] + ",", *lines[1:]]) + "\n").encode("utf-16"))
     runs = {"numbers": ["train", f"{folder}/numbers.csv", "-o", f"{folder}/numbers.csv.sepx"]}
     for name in ("table.csv", "rows.svm"):
         options = ["--record", "--holdout", "0.2", "--calibrate", "--bits", "10", "-o", f"{folder / name}.sepx"]
@@ -66,6 +74,8 @@ RUNS = {
     "train iris": ["train", "iris"],
     "train table": ["train", "{}/table.csv", "--label", "label", "-o", "{}/new.sepx"],
     "train table, held out": ["train", "{}/table.csv", "--label", "label", "--holdout", "0.2", "--calibrate"],
+    "train messy": ["train", "{}/messy.csv", "--label", "label", "--holdout", "0.2", "-o", "{}/messy.sepx"],
+    "predict messy": ["predict", "{}/messy.sepx", "{}/messy.csv"],
     "train rows": ["train", "{}/rows.svm", "--holdout", "0.2", "--calibrate", "--checkpoint", "{}/c", "-o", "{}/new.sepx"],
     "train voted": ["train", "{}/rows.svm", "--learner", "voted"],
     "train pocket": ["train", "{}/rows.svm", "--learner", "pocket"],

@@ -110,8 +110,9 @@ def stripped(column: Any, missing: Sequence[str]) -> Any:
     if not _has_blanks(column):
         return column
     bare = pc.utf8_trim_whitespace(column)
-    short = pc.less_equal(pc.binary_length(bare), max(map(len, missing), default=-1))
-    if not pc.any(short).as_py():  # texts: to look each up among the markers would take longer than to strip them
+    lengths = numpy_array(pc.binary_length(bare))
+    # Texts: to look each up among the markers would take longer than to strip them.
+    if not np.any(lengths <= max(map(len, missing), default=-1)):
         return bare
     lost = pc.and_(pc.is_in(bare, value_set=text_array(missing)), pc.not_equal(bare, column))
     return pc.if_else(lost, pa.NA, bare)

@@ -81,7 +81,7 @@ def without_label(labels: Any) -> NDArray[np.bool_] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from separatrix.data.arrow_arrays import numpy_array, text_array
+    from separatrix.data.arrow_arrays import numpy_array, text_array, value_array
 
     if pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type):
         distinct = (
@@ -92,7 +92,8 @@ def without_label(labels: Any) -> NDArray[np.bool_] | None:
         if not labels.null_count and not pc.any(nameless).as_py():
             return None
         of_entry = np.append(numpy_array(nameless), True)
-        return of_entry[numpy_array(pc.fill_null(distinct.indices, len(distinct.dictionary))).astype(np.int64)]
+        missing = value_array([len(distinct.dictionary)]).cast(distinct.indices.type)[0]
+        return of_entry[numpy_array(pc.fill_null(distinct.indices, missing)).astype(np.int64)]
     is_missing = pc.is_null(labels, nan_is_null=pa.types.is_floating(labels.type))
     return numpy_array(is_missing) if pc.any(is_missing).as_py() else None
 

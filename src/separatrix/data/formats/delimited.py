@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from separatrix.data import column_types as columns
 from separatrix.data import dialect
-from separatrix.data.arrow_arrays import number_array
+from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
@@ -325,7 +325,7 @@ class DelimitedReader:
         batch = table.combine_chunks().to_batches()[0]
         if not self.dialect.padded or only:
             return batch
-        if pc.any(pc.not_equal(pc.utf8_trim_whitespace(batch[PADDING]), "")).as_py():
+        if np.any(numpy_array(pc.binary_length(pc.utf8_trim_whitespace(batch[PADDING]))) > 0):
             raise DataError(f"{self.file}: a line has a value behind its last column, where the first lines have none")
         return batch.drop_columns([PADDING])
 
