@@ -150,3 +150,30 @@ def test_a_value_that_is_not_written_as_in_training_is_named_by_its_line(tmp_pat
         )
     printed = run("train", tmp_path / "days.csv", "--validate", tmp_path / "new.csv", status=2).output
     assert "new.csv, line 3, column 'day': '25/01/2020'" in printed
+
+
+def test_a_date_that_does_not_fit_is_named_with_its_line(folder, tmp_path):
+    data = tmp_path / "later.csv"
+    data.write_text("moment,tags,price\n" + "03/25/2024 10:00,red,$3\n" * 70_000 + "05.06.2024 10:00,red,$3\n")
+    for verb in ("predict", "explain"):
+        options = ("--row", "70001") if verb == "explain" else ()
+        error = run(verb, folder / "csv.sepx", data, *options, status=2).stderr
+        what = "line 70002, column 'moment': '05.06.2024 10:00' is not a date such as 03/25/2024"
+        assert error.startswith(f"separatrix {verb}: {data}, {what}")
+
+
+def test_numbers_beside_words_are_kept_with_an_option(tmp_path):
+    rng, data = np.random.default_rng(0), tmp_path / "sensor.csv"
+    with data.open("w") as file:
+        print("fine,coarse,both,label", file=file)
+        for i, x in enumerate(rng.normal(size=400)):
+            fine, coarse = "busy" if i % 20 == 0 else f"{x:.3f}", "busy" if i % 12 == 0 else f"{x:.1f}"
+            print(
+                fine, coarse, ("err", "---", "#DIV/0!", "busy")[i // 20 % 4] if i % 20 == 0 else x, x > 0, sep=",", file=file
+            )
+    printed = run("train", data).stdout
+    assert "most of them numbers beside words ('busy'): left out; keep it as numbers with --number fine, which" in printed
+    assert "'coarse' holds numbers beside words ('busy'): taken for categories; take it for numbers with --num" in printed
+    assert "column both: 20 values of 400 are no numbers, the first 'err'" in printed
+    printed = run("train", data, "--number", "fine", "--number", "coarse").stdout
+    assert "beside words" not in printed and "column 'fine': 20 values are not a number" in printed

@@ -33,6 +33,7 @@ def read(texts, name="c"):
         (["03/25/2024", "01/02/2024"], "month first", "2024-03-25 00:00:00"),
         (["03/25/2024 1:05 PM", "01/02/2024 12:05 am"], "month first", "2024-03-25 13:05:00"),
         (["1.3.2024", "25.3.2024"], "day first", "2024-03-01 00:00:00"),
+        (["03.25.2024", "1.2.2024"], "month first, dots", "2024-03-25 00:00:00"),
         (["25.12.99", "1.1.00"], "day first", "1999-12-25 00:00:00"),
         (["25-Mar-2024", "1-apr-2024"], "day and name", "2024-03-25 00:00:00"),
         (["25 March 2024", "1 May 2024"], "day and name", "2024-03-25 00:00:00"),
@@ -46,6 +47,11 @@ def read(texts, name="c"):
 def test_written_forms(texts, order, first):
     found, dates = read(texts)
     assert (found, dates[0]) == (order, first)
+
+
+def test_dots_do_not_follow_slashes_with_the_month_first():
+    form = TableFeatures().fit({"d": ["03/25/2024", "01/02/2024"]}).schema.roles["d"].form
+    assert form.parsed(pa.array([b"5.6.2024", b"5/6/2024"], pa.large_binary())).null_count == 1
 
 
 def test_twelve_hours():

@@ -49,6 +49,8 @@ OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ROLE = re.compile(rf"\broles=\{{({_QUOTED}): ({_QUOTED})\}}")
+_PLACED = re.compile(r"[^,]+, (?:line|row) \d+, column ")
+"""How a message begins that names a file and a place in it."""
 _PARAMETER = re.compile(rf"\b({'|'.join(OPTION_OF)})=({_QUOTED}|True|False|[\d.]+)?")
 
 
@@ -127,4 +129,6 @@ def errors_reported(verb: str, subject: object) -> Iterator[None]:
         fail(verb, f"{error.filename}: {error.strerror}" if names_file else error)
     except ValueError as error:
         parameter = getattr(error, "parameter", "")  # that of a ParameterError
-        fail(verb, of_parameter(error) if parameter else f"{subject}: {error}")  # type: ignore[arg-type]
+        if parameter:
+            fail(verb, of_parameter(error))  # type: ignore[arg-type]
+        fail(verb, error if _PLACED.match(str(error)) else f"{subject}: {error}")

@@ -26,7 +26,10 @@ _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
 _NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\))$"
-_NOTHING = r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*)$"
+_NOTHING = (
+    r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*"
+    r"|err|error|invalid|#(div/0!|value!|ref!|num!|name\?))$"
+)
 
 
 def kind_of(column: Any, mostly: float = MOSTLY) -> str:
@@ -50,10 +53,11 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     fitting = _count(values, _NUMBER) + _count(values, _WORDY)
     if fitting == len(values):
         return NUMBER
-    if fitting > mostly * len(values) and len(values) >= 50 and not _count(values, _GROUPED) + _count(values, _NEGATIVE):
-        return NUMBER
     nothing = _count(values, _NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0
-    return NUMBER if nothing and fitting + nothing == len(values) else TEXT
+    others = len(values) - nothing
+    if fitting > mostly * others and len(values) >= 50 and not _count(values, _GROUPED) + _count(values, _NEGATIVE):
+        return NUMBER
+    return NUMBER if nothing and fitting == others else TEXT
 
 
 def wider(kind: str | None, other: str) -> str:

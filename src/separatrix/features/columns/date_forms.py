@@ -40,17 +40,21 @@ _YEAR, _MONTH, _DATE = "(?P<y>[0-9]{4}|[0-9]{2})", "(?P<m>[0-9]{1,2})", "(?P<d>[
 PATTERNS = {
     "year first": rf"^(?P<y>[0-9]{{4}})[-/.]{_MONTH}[-/.]{_DATE}{_TIME}",
     "day first": rf"^{_DATE}[-/.]{_MONTH}[-/.]{_YEAR}{_TIME}",
-    "month first": rf"^{_MONTH}[-/.]{_DATE}[-/.]{_YEAR}{_TIME}",
+    "month first": rf"^{_MONTH}[-/]{_DATE}[-/]{_YEAR}{_TIME}",
+    "month first, dots": rf"^{_MONTH}[.]{_DATE}[.]{_YEAR}{_TIME}",
     "day and name": rf"^{_WEEKDAY}{_DATE}(?:st|nd|rd|th|[.])?[- /.]{_NAMES},?[- /.]{_YEAR}{_TIME}",
     "name and day": rf"^{_WEEKDAY}{_NAMES}[- ]{_DATE}(?:st|nd|rd|th)?,? (?P<y>[0-9]{{4}}){_TIME}",
     "digits": r"^(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})(?:T(?P<h>[0-9]{2}):?(?P<n>[0-9]{2}):?(?P<s>[0-9]{2})?Z?)?$",
     "time": rf"^{_CLOCK}$",
 }
+NUMERIC = ("day first", "month first", "month first, dots")
+"""Forms that one date may have at once. With dots the day nearly always comes first: 5.6.2024 is not like 03/25/2024."""
 UNIX = "seconds since 1970"
 EXAMPLES = {
     "year first": "2024-03-25",
     "day first": "25/03/2024",
     "month first": "03/25/2024",
+    "month first, dots": "03.25.2024",
     "day and name": "25-Mar-2024",
     "name and day": "Mar 25, 2024",
     "digits": "20240325",
@@ -182,8 +186,8 @@ def is_called_date(name: str) -> bool:
 def found(name: str, values: Counted, least: float | None = None) -> tuple[DateForm, str] | None:
     """Return the form of (nearly) all values, of those with a share of at least `least` the most frequent; or None."""
     orders = list(PATTERNS) if least is not None else [order] if (order := looks_dated(name, values.look)) else []
-    if "day first" in orders or "month first" in orders:
-        orders += ["day first", "month first"]
+    if any(order in orders for order in NUMERIC):
+        orders += NUMERIC
     shares = {order: values.share_of(_extracted(values.words, order)) for order in dict.fromkeys(orders)}
     if not shares:
         return None

@@ -24,7 +24,7 @@ from separatrix.features.columns.categories import UNIT
 from separatrix.features.columns.date_forms import DateForm
 from separatrix.features.columns.identifiers import signs_of
 from separatrix.features.columns.notations import Notation
-from separatrix.features.columns.samples import Counted
+from separatrix.features.columns.samples import Counted, matches
 
 DROP = "drop"
 KIND_FOR = {"number": NUMBER, "category": TEXT, "text": TEXT, "boolean": BOOLEAN, "set": TEXT}
@@ -130,15 +130,29 @@ def _of_numbers(name: str, column: Any, names: Sequence[str]) -> Role:
 
 
 def _of_text(name: str, values: Any) -> Role:
-    different = values.unique()
+    different, as_numbers = values.unique(), f"roles={{{name!r}: 'number'}}, which takes words for missing values"
     if len(different) > min(len(values) / 4, MANY) and _words(different.slice(0, LOOKED_AT)) >= WORDS:
         return Role("text")
     if len(different) > max(FEW, len(values) / 2):
         what = f"column {name!r} has {len(different):,} different values in {len(values):,} rows"
+        if words := _words_among_numbers(values):
+            return Role(DROP, f"{what}, most of them numbers{words}: left out; keep it as numbers with {as_numbers}")
         return Role(DROP, f"{what}: left out; keep it with roles={{{name!r}: 'category'}}")
+    if len(different) > FEW and (words := _words_among_numbers(values)):
+        what = f"column {name!r} holds numbers{words}: taken for categories"
+        return Role("category", f"{what}; take it for numbers with {as_numbers}")
     if reading.kind_of(_letters(different.slice(0, LOOKED_AT))) != reading.TEXT:
         return Role("category", f"column {name!r} holds numbers written as text: taken for categories")
     return Role("category")
+
+
+def _words_among_numbers(values: Any) -> str:
+    """Say which words stand among values most of which are numbers; nothing where most are not, or all are."""
+    counted = Counted(values)
+    if not matches(counted.look, "[0-9]") or notations.found(counted, least=0.5) is None:
+        return ""
+    others = [word for word in counted.words.to_pylist() if not any(sign.isdigit() for sign in word)]
+    return f" beside words ({shown(others[0])})" if others else ""
 
 
 def _letters(values: Any) -> Any:
