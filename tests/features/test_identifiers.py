@@ -169,3 +169,10 @@ def test_an_identifier_costs_a_cross_validated_classifier_nothing(shuffle):
     without = cross_val_score(model, table.drop(columns="PassengerId"), survived, cv=folds).mean()
     assert abs(with_id - without) <= 0.01
     assert without > (survived == "no").mean() + 0.05
+
+
+@pytest.mark.parametrize("name", ["Invoice", "loan", "claim", "transaction"])
+def test_amounts_in_a_small_table_stay_and_numbers_of_their_papers_do_not(name):
+    amounts = np.random.default_rng(3).choice(np.arange(10_000, 90_000), 60, replace=False)
+    assert decision(name, amounts)[0] == "number"
+    assert decision(f"{name}_id", amounts)[0] == "drop"

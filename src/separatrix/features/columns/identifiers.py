@@ -41,8 +41,10 @@ _NOUNS = (
 ).split()
 _NUMBERS = ("no", "nr", "nbr", "num", "number", "nummer", "numero")
 _ENDS = {*_NUMBERS, *"id idx uid uuid guid key pk serial ssn imei isbn iban mrn barcode".split()}
+_COUNTED, _AMOUNTS = "case item order sample trip visit".split(), "claim invoice loan transaction".split()
+"""Nouns that, alone, may as well say how many there are, or how large one is: the invoice price of a car."""
 _ALONE = {
-    *(noun for noun in _NOUNS if noun not in ("case", "item", "order", "sample", "trip", "visit")),
+    *(noun for noun in _NOUNS if noun not in _COUNTED and noun not in _AMOUNTS),
     *("index", "rowname", "rownames", "sno", "srno", "slno", "serialno"),
 }
 _PHRASES = {("row", "index"), ("record", "index"), ("row", "names"), ("row", "name"), ("level", "0")}
