@@ -94,3 +94,15 @@ def test_a_model_of_numbers_takes_words_as_missing(folder):
     result = run("predict", "model.sepx", "new.csv")
     assert result.stdout.count("\n") == 4
     assert "column a: 1 value of 3 is no number, the first 'unknown' at new.csv, line 3: taken as missing" in result.stderr
+
+
+@pytest.mark.parametrize("learner", ["averaged", "pocket"])
+def test_held_out_labels_that_no_training_row_has_are_told_and_wrong(tmp_path, learner):
+    rows = [f"{k % 10},{'ab'[k % 10 > 4]}" for k in range(100)]
+    (tmp_path / "points.csv").write_text("\n".join(["x,kind", *rows]))
+    (tmp_path / "other.csv").write_text("\n".join(["x,kind", *rows[:30], *["3,zoo"] * 10]))
+    printed = run(
+        "train", str(tmp_path / "points.csv"), "--validate", str(tmp_path / "other.csv"), "--learner", learner
+    ).output
+    assert "10 held-out rows have labels that no training row has, counted as wrong: zoo (10)" in printed
+    assert "held-out accuracy 0.7500 on 40 rows" in printed

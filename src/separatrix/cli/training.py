@@ -236,7 +236,12 @@ def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearne
     if gathered.held_out is not None:
         X_val, y_val = gathered.held_out.whole(gathered.classes)
         validation = {"X_val": X_val, "y_val": y_val}
-    return learner.fit(X, y, **validation)
+    learner.fit(X, y, **validation)
+    if gathered.held_out is not None and (unknown := sum(gathered.held_out.unknown_labels().values())):
+        # Held-out examples of no class count as wrong.
+        share = 1 - unknown / gathered.held_out.n
+        learner.validation_scores_ = [share * score for score in learner.validation_scores_]
+    return learner
 
 
 class _DataHash:

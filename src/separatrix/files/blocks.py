@@ -187,6 +187,12 @@ class Blocks:
         counts[places[places >= 0]] = self._counts[places >= 0]
         return counts
 
+    def unknown_labels(self) -> dict[Any, int]:
+        """Return the labels that are none of the classes, and how many examples have each."""
+        assert self._map is not None, "settle first"
+        met = zip(self.labels.met(), self._map.tolist(), self._counts.tolist(), strict=True)
+        return {label: count for label, code, count in met if code < 0}
+
     def __len__(self) -> int:
         return len(self.sizes)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, counted, no_column
 from separatrix.data.labels import Unlabelled, alike, labels_at
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
@@ -130,6 +130,10 @@ def _read_blocks(
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
+    if held_out is not None and (unknown := held_out.unknown_labels()):
+        have = counted(sum(unknown.values()), "held-out row has a label", "held-out rows have labels")
+        named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
+        notes.append(f"{have} that no training row has, counted as wrong: {named}{' …' if len(unknown) > 6 else ''}")
     return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 
