@@ -146,3 +146,14 @@ def test_heavy_weights_that_overflow_are_refused():
     model = PassiveAggressive(loss="squared_hinge", C=100.0, class_weight={1: 1000.0}, max_iter=200, tol=None)
     with pytest.raises(ValueError, match="outgrew float64"):
         model.fit(X, y)
+
+
+@every_rule
+def test_a_run_that_an_earlier_version_pickled_goes_on(rule):
+    X, y = overlapping(2, 0)
+    model = AveragedPerceptron(rule=rule, random_state=0, max_iter=3).fit(X, y)
+    state = model.run_.__getstate__()
+    expected = state.pop("heaviest")
+    earlier = object.__new__(type(model.run_))
+    earlier.__setstate__(state)
+    assert np.array_equal(earlier.heaviest, expected)

@@ -294,6 +294,7 @@ class Run:
         return self.__dict__ | {"_presenter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = {"heaviest": np.ones(int(state["rule"].entry.relative))} | state  # earlier versions had no such array
         self.__dict__.update(state, **{name: writable(state[name]) for name in ("tally", "heaviest")})
 
 
