@@ -20,18 +20,19 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+NO_LABEL = "without a label (empty, NA, ? or null)"
 ROWS = [f"{i % 7},{i % 5},{'yes' if i % 7 > 2 else 'no'}\n" for i in range(60)]
 
 
 def test_rows_without_a_label_are_counted_by_train_and_evaluate(folder):
     (folder / "data.csv").write_text("a,b,y\n" + "".join(ROWS) + "1,2,\n3,4,NA\n5,6,?\n")
     printed = run("train", "data.csv", "-o", "model.sepx").stdout
-    assert "  left out 3 rows without a label, the first: data.csv, line 62\n" in printed
+    assert "  left out 3 rows without a label (empty, NA, ? or null), the first: data.csv, line 62\n" in printed
     assert "60 rows, 2 classes (no 27, yes 33)" in printed
     summary = json.loads(run("train", "data.csv", "--json").stdout)
     assert summary["unlabelled"] == summary["facts"]["unlabelled"] == 3 and summary["rows"] == 60
     printed = run("evaluate", "model.sepx", "data.csv").stdout
-    assert "data.csv: 60 rows" in printed and "left out 3 rows without a label, the first: data.csv, line 62" in printed
+    assert "data.csv: 60 rows" in printed and f"left out 3 rows {NO_LABEL}, the first: data.csv, line 62" in printed
     evaluation = json.loads(run("evaluate", "model.sepx", "data.csv", "--json").stdout)
     assert evaluation["unlabelled"] == 3 and evaluation["rows"] == 60 and evaluation["unknown_labels"] == {}
     for verb in (["train", "data.csv"], ["evaluate", "model.sepx", "data.csv"]):
@@ -51,14 +52,14 @@ def test_rows_without_a_label_are_told_by_verbs_that_hold_all_examples(folder, v
     models = ["--models", "perceptron"] if verb == "compare" else []
     result = CliRunner().invoke(app, [verb, "data.csv", *models])
     assert result.exit_code in (0, 1), result.output
-    assert f"separatrix {verb}: note: left out 2 rows without a label, the first: data.csv, line 62" in result.stderr
+    assert f"separatrix {verb}: note: left out 2 rows {NO_LABEL}, the first: data.csv, line 62" in result.stderr
 
 
 def test_shards_leave_them_out_too(folder):
     for part in range(2):
         (folder / f"part-{part}.csv").write_text("a,b,y\n" + "".join(ROWS) + "1,2,\n" * part)
     printed = run("train", "part-*.csv", "--engine", "local:1").stdout
-    assert "120 rows" in printed and "left out 1 row without a label, the first: part-1.csv, line 62" in printed
+    assert "120 rows" in printed and f"left out 1 row {NO_LABEL}, the first: part-1.csv, line 62" in printed
 
 
 def test_an_encoding_is_detected_noted_or_named(folder):

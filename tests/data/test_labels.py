@@ -48,7 +48,7 @@ def test_examples_in_memory_leave_them_out(tmp_path):
     path.write_text("a,b,y\n1,2,x\n2,3,\n4,4,NA\n5,6,z\n")
     examples = read_source(str(path))
     assert examples.X.tolist() == [[1, 2], [5, 6]] and examples.y.tolist() == ["x", "z"]
-    assert examples.notes == (f"left out 2 rows without a label, the first: {path}, line 3",)
+    assert examples.notes == (f"left out 2 rows without a label (empty, NA, ? or null), the first: {path}, line 3",)
     np.savez(tmp_path / "data.npz", X=np.eye(3), y=np.array([1.0, np.nan, 0.0]))
     examples = read_source(str(tmp_path / "data.npz"))
     assert examples.y.tolist() == [1, 0] and examples.y.dtype == np.int64 and len(examples.notes) == 1

@@ -21,7 +21,7 @@ def test_rows_without_a_label_are_left_out_and_the_split_stays(tmp_path, batch_r
     gathered = read_blocks(source, TableFeaturizer(numbers="standard"), memory=1 << 24, fraction=0.3, seed=5)
     out, missing = held_out_rows(0, n, 0.3, 5), labels == ""
     assert gathered.unlabelled == missing.sum() == 23
-    assert gathered.notes == [f"left out 23 rows without a label, the first: {path}, line 2"]
+    assert gathered.notes == [f"left out 23 rows without a label (empty, NA, ? or null), the first: {path}, line 2"]
     assert gathered.blocks.n == (~out & ~missing).sum() and gathered.held_out.n == (out & ~missing).sum()
     assert gathered.blocks.whole(gathered.classes)[1].tolist() == labels[~out & ~missing].tolist()
     assert gathered.features.schema.n_rows == gathered.blocks.n  # the columns are learned from labelled rows alone
@@ -33,7 +33,9 @@ def test_labels_missing_from_a_validation_file_and_from_numbers(tmp_path):
     sources = [open_source(tmp_path / name) for name in ("train.csv", "valid.csv")]
     gathered = read_blocks(sources[0], TableFeaturizer(), memory=1 << 24, validation=sources[1])
     assert (gathered.unlabelled, gathered.held_out.n) == (0, 1)
-    assert gathered.notes == [f"left out 2 rows without a label, the first: {tmp_path}/valid.csv, line 3"]
+    assert gathered.notes == [
+        f"left out 2 rows without a label (empty, NA, ? or null), the first: {tmp_path}/valid.csv, line 3"
+    ]
     np.savez(tmp_path / "data.npz", X=np.eye(4), y=np.array([1.0, np.nan, 0.0, 1.0]))
     gathered = read_blocks(open_source(tmp_path / "data.npz"), None, memory=1 << 24)
     assert gathered.classes.tolist() == [0, 1] and gathered.unlabelled == 1 and gathered.blocks.n == 3

@@ -78,7 +78,7 @@ def explain(
     <BLANKLINE>
      score                                   3
     <BLANKLINE>
-    the 3 of 3 mistakes that contributed most, examples counted from 0:
+    the 3 of 3 mistakes that contributed most, examples counted among the rows trained on, from 0:
       -9  example 1 at step 2 (HAM raised, SPAM lowered)
       +8  example 0 at step 1 (SPAM raised, HAM lowered)
       +4  example 2 at step 3 (SPAM raised, HAM lowered)

@@ -137,7 +137,7 @@ class Explanation:
         if self.causes is None or self.caused is None:
             return f"the mistakes behind it are unavailable: {self.no_causes}"
         most = f"the {len(self.causes)} of {counted(self.n_mistakes or 0, 'mistake')} that contributed most"
-        lines = [f"{most}, examples counted from {first_example}:"]
+        lines = [f"{most}, examples counted among the rows trained on, from {first_example}:"]
         for cause in self.causes:
             raised = f"{cause.up} raised" if cause.up is not None else ""
             lowered = f"{cause.down} lowered" if cause.down is not None else ""

@@ -59,7 +59,7 @@ class Unlabelled:
         """What a person is told; nothing if every row has a label."""
         if not self.count:
             return ""
-        return f"left out {counted(self.count, 'row')} without a label, the first: {self.first}"
+        return f"left out {counted(self.count, 'row')} without a label (empty, NA, ? or null), the first: {self.first}"
 
 
 def without_label(labels: Any) -> NDArray[np.bool_] | None:
