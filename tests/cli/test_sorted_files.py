@@ -121,6 +121,21 @@ def test_a_model_no_better_than_the_majority_class_is_warned_about(tmp_path, hol
     assert "no row of fraud" in printed and "--class-weight balanced" in printed
 
 
+@pytest.mark.parametrize(
+    ("label", "doubt"),
+    [
+        (lambda i: f"0.{i % 20}5", "most classes are fractions: is kind the label column? --label"),
+        (lambda i: f"k{i % 40}", "there are 40 classes: is kind the label column? --label"),
+        (lambda i: f"k{i % 20}", ""),
+    ],
+)
+def test_values_that_may_be_no_labels_are_asked_about(tmp_path, label, doubt):
+    lines = [f"{i % 7},{label(i)}" for i in range(200)]
+    (tmp_path / "doubtful.csv").write_text("\n".join(["x,kind", *lines]) + "\n")
+    printed = call("train", tmp_path / "doubtful.csv", "--passes", 1)
+    assert doubt in printed and ("the label column?" in printed) == bool(doubt)
+
+
 def test_a_stream_sorted_by_label_is_warned_about_once():
     X, y = POINTS[:N][ORDERS["sorted"]], LABELS[:N][ORDERS["sorted"]]
     learner = AveragedPerceptron(random_state=0)

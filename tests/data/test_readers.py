@@ -140,6 +140,7 @@ def test_shards_of_svmlight_grow_wider(tmp_path):
     [
         ("a,b\n1,2\n", "1 1:1\n", "b looks like svmlight, but"),
         ("a,b\n1,2\n", "a,c\n1,2\n", "b, line 1: the columns a, c are not those of"),
+        ("a,b\n1,2\n", "b,a\n1,2\n", "b, line 1: the columns b, a have another order than"),
         ("a,b\n1,2\n", "1,2\n3,4\n", "b, line 1: the columns 1, 2 are not those of"),
         ("1,2\n1,2\n", "1,2,3\n1,2,3\n", "b, line 1: the columns c0, c1, c2 are not those of"),
         ('{"a": 1}\n', '{"b": 1}\n', "b, line 1: the key 'b' is not among those"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,6 +22,7 @@ from separatrix.learners.linear_base import LinearLearner
 
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
+FRACTION = re.compile(r"[-+]?\d*[.,]\d+")
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 
@@ -133,8 +135,21 @@ def describe(learner: LinearLearner) -> str:
     settings |= {"order": learner.order, "passes": learner.max_iter}
     if getattr(learner, "average_from", 1) > 1:
         settings["average_from"] = learner.average_from
+    if learner.class_weight is not None:
+        settings["class_weight"] = learner.class_weight
     settings |= {"bias": learner.fit_intercept, "seed": learner.random_state}
     return f"{learner.public_name()}({', '.join(f'{name}={value}' for name, value in settings.items())})"
+
+
+def _doubt_about(classes: dict[str, int]) -> str:
+    """Return why these classes, with their numbers of rows, may be the values of something else than a label; "" if not."""
+    if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
+        return "most classes occur once"
+    if len(classes) > 10 and 2 * sum(bool(FRACTION.fullmatch(name)) for name in classes) > len(classes):
+        return "most classes are fractions"
+    if len(classes) > 30 and 10 * len(classes) > sum(classes.values()):
+        return f"there are {len(classes):,} classes"
+    return ""
 
 
 def print_summary(summary: dict[str, Any]) -> None:
@@ -146,10 +161,10 @@ def print_summary(summary: dict[str, Any]) -> None:
     click.echo(f"{name}: {shards}{counted(summary['rows'], 'row')}, {counted(len(classes), 'class')} ({counts})")
     if summary.get("dealt"):
         click.echo(f"  the shards held different classes: rows were dealt anew among the {summary['shards']:,} shards")
-    if 2 * sum(count == 1 for count in classes.values()) > len(classes) > 2:
+    if doubt := _doubt_about(classes):
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"
-        click.echo(f"  most classes occur once: {ask}")
+        click.echo(f"  {doubt}: {ask}")
     if summary["skipped"]:
         click.echo(f"  skipped {counted(summary['skipped'], 'line')}, the first: {in_options(summary['problems'][0])}")
     for note in summary["notes"]:

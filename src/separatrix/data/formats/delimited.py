@@ -165,7 +165,8 @@ class DelimitedReader:
         other = dialect.sniff(stream.peek(), stream.name, fixed)
         if other.names != own.names:
             theirs, ours = (", ".join(names[:6]) + (" …" if len(names) > 6 else "") for names in (other.names, own.names))
-            raise DataError(f"{stream.name}, line {other.line}: the columns {theirs} are not those of {self.file}: {ours}")
+            how = "have another order than" if sorted(other.names) == sorted(own.names) else "are not those of"
+            raise DataError(f"{stream.name}, line {other.line}: the columns {theirs} {how} {self.file}: {ours}")
         return other.lead
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
