@@ -15,6 +15,7 @@ from separatrix.data.in_memory import Examples, NotANumberError, against_the_res
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
 from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.features.table import TableFeaturizer
 from separatrix.learners.calibration import probabilities
 from separatrix.modelfile.archive import load
 from separatrix.modelfile.model import Model
@@ -84,7 +85,10 @@ class ModelRows:
                 yield self._widened(batch.X), batch.y, batch
             else:
                 y = batch.table[self.label] if self.labelled else None
-                yield self.model.features.transform(TableBatch(self.features_of(batch), batch.origin)), y, batch
+                table: Any = self.features_of(batch)
+                if isinstance(self.model.features, TableFeaturizer):
+                    table = TableBatch(table, batch.origin)  # messages name the line
+                yield self.model.features.transform(table), y, batch
 
     def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
         """Yield (X, labels) of the rows that have a label; raise where there are no labels at all."""
