@@ -104,13 +104,13 @@ STEPS: dict[str, Callable[[float, float, float], float]] = {
 
 
 def presented(order: Iterable[int], weight: Sequence[float] | None, rule: str) -> Iterator[tuple[int, int, float]]:
-    """Number the steps: (step, example, weight), without weights of 0; "pa" and "pa2" divide by the heaviest so far."""
+    """Number the steps: (step, example, weight), without weights of 0; all but three rules divide by the heaviest so far."""
     step, heaviest = 0, 1.0
     for i in order:
         c = 1.0 if weight is None else weight[i]
         if c:
             step, heaviest = step + 1, max(heaviest, c)
-            yield step, i, c / heaviest if rule in ("pa", "pa2") else c
+            yield step, i, c if rule in ("perceptron", "margin", "pa1") else c / heaviest
 
 
 def perceptron(
@@ -199,7 +199,7 @@ def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: fl
         r = highest_wrong(y[i], s) if K > 1 else 1 - y[i]
         moved = [(y[i], 1.0), (r, -1.0)] if K > 1 else [(0, 2.0 * y[i] - 1.0)]
         lead = float(sum(sign * s[k] for k, sign in moved))
-        rate = 1.0 / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / (c * C))
+        rate = c / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / C)
         if lead < 1.0 and x.any():
             W = W.copy()
             for k, sign in moved:

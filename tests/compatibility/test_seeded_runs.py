@@ -9,7 +9,7 @@ from compatibility import seeded_runs
 
 RECORDED = json.loads(Path(__file__).with_name("seeded_runs.json").read_text(encoding="utf-8"))
 _STEP = "a weight multiplies the step of pa1, no longer C"
-_RELATIVE = "a weight multiplies the step of pa and pa2, relative to the heaviest"
+_RELATIVE = "a weight multiplies the step of pa, pa2 and arow, relative to the heaviest"
 _MIXED = "rows that do not fit in memory are mixed on their way to the disk"
 CHANGED: dict[str, str] = {
     "train/blocks that spill/averaged/pa1/shuffle": _MIXED,
@@ -27,6 +27,10 @@ CHANGED: dict[str, str] = {
     "last/class weights balanced/pa/dense/4 classes/ovr": _RELATIVE,
     "averaged/sample weights/pa2/csr/3 classes/joint": _RELATIVE,
     "last/class weights balanced/pa2/dense/4 classes/ovr": _RELATIVE,
+    "averaged/sample weights/arow/csr/3 classes/joint": _RELATIVE,
+    "averaged/sample weights/arow-full/csr/3 classes/joint": _RELATIVE,
+    "last/class weights balanced/arow/dense/4 classes/ovr": _RELATIVE,
+    "last/class weights balanced/arow-full/dense/4 classes/ovr": _RELATIVE,
     "last/stream with late classes/pa/csr/joint": _RELATIVE,
     "last/stream with late classes/pa/real dense/ovr": _RELATIVE,
     "averaged/stream with late classes/pa/csr/joint": _RELATIVE,

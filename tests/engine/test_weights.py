@@ -85,7 +85,7 @@ def test_passive_aggressive_continues_with_such_weights_from_a_file(tmp_path):
     assert np.array_equal(whole.coef_, rest.coef_)
 
 
-@pytest.mark.parametrize("rule", ["pa", "pa2"])
+@pytest.mark.parametrize("rule", ["pa", "pa2", "arow"])
 def test_weights_relative_to_the_heaviest_are_the_same_in_a_stream_a_file_and_a_shard(rule, tmp_path):
     X, y = overlapping(3, 0)
     weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0, 20.0], len(y))
@@ -117,7 +117,9 @@ def test_weights_of_one_change_nothing_and_a_weight_of_zero_leaves_out(rule):
     assert np.array_equal(left_out, model.fit(X[some], y[some]).coef_)
 
 
-@pytest.mark.parametrize(("rule", "same"), [("pa", 1.0), ("pa1", 2.0), ("pa2", 1.0), ("perceptron", 2.0), ("margin", 2.0)])
+@pytest.mark.parametrize(
+    ("rule", "same"), [("pa", 1.0), ("pa1", 2.0), ("pa2", 1.0), ("perceptron", 2.0), ("margin", 2.0), ("arow", 1.0)]
+)
 def test_what_a_weight_does_to_the_first_correction(rule, same):
     X, y = np.array([[3.0, 4.0], [-1.0, 0.0]]), [1, 0]
 
@@ -131,14 +133,6 @@ def test_what_a_weight_does_to_the_first_correction(rule, same):
     for loss, name in (("hinge", "pa1"), ("squared_hinge", "pa2")):
         if name == rule:
             assert first(2.0, PassiveAggressive, loss=loss, shuffle=False) == 2.0 * plain
-
-
-def test_a_weight_in_arow_is_so_many_presentations_in_a_row():
-    X, y = overlapping(2, 2, n=60)
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    once = Perceptron(rule="arow-full", order="cyclic", max_iter=1).fit(X, y, sample_weight=weight)
-    copies = Perceptron(rule="arow-full", order="cyclic", max_iter=1).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
-    assert copies.coef_ == pytest.approx(once.coef_, rel=1e-9)
 
 
 def test_heavy_weights_that_overflow_are_refused():

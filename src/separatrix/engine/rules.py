@@ -15,10 +15,10 @@ pa, pa1 and pa2 are Crammer and others' passive-aggressive rules (2006); arow is
 variance for each weight, or with the whole matrix Σ (`"arow-full"`). An example of zero length corrects nothing, so it is no
 mistake to the rules that divide by its length.
 
-A weight multiplies the correction; in arow it multiplies C, as if the example came so many times in a row. An example of
-weight 0 is not presented. In pa and pa2 nothing caps the correction, and one of more than twice ℓ/q would carry the lead
-farther beyond 1 than it was below, again and again: there a weight counts relative to the heaviest presented so far, where
-that is above 1, so that the heaviest examples are corrected as without weights and the others less.
+A weight multiplies the correction, and in arow the shrinkage of Σ too. An example of weight 0 is not presented. In pa, pa2
+and arow nothing caps the correction, and one of more than twice ℓ/q would carry the lead farther beyond 1 than it was below,
+again and again: there a weight counts relative to the heaviest presented so far, where that is above 1, so that the heaviest
+examples are corrected as without weights and the others less.
 """
 
 from collections.abc import Iterable
@@ -108,6 +108,7 @@ RULES: Final = _by_name(
         "Change uncertain weights most, with a variance for each weight; C is 1/r.",
         has_C=True,
         spread="diagonal",
+        relative=True,
     ),
     RuleEntry(
         "arow-full",
@@ -115,6 +116,7 @@ RULES: Final = _by_name(
         "AROW with the whole covariance matrix, for few features.",
         has_C=True,
         spread="full",
+        relative=True,
     ),
 )
 """The rules, by name."""

@@ -125,7 +125,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         ----------
         X : array, CSR matrix or data frame of shape (n_examples, n_features)
         y : labels
-        sample_weight : weight of each example, which multiplies its correction (in AROW, C); 0: do not present
+        sample_weight : weight of each example, which multiplies its correction; 0: do not present
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """

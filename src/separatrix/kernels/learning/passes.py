@@ -280,7 +280,7 @@ def present(
                     v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full)
                     if v <= 0.0:
                         continue
-                    shrink = 1.0 / (v + 1.0 / (worth * C))
+                    shrink = c / (v + 1.0 / C)
                     c = (1.0 - lead) * shrink
                     apply_sharpened(
                         *(data, indices, indptr, i, d, flat, late, spread, outputs, base, K, up, down, c, averaged, shrink),
