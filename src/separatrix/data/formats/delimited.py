@@ -19,11 +19,11 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from separatrix.data import column_types as columns
-from separatrix.data import dialect
 from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
-from separatrix.data.dialect import BLANKS, Records
+from separatrix.data.dialects.dialect import sniff
+from separatrix.data.dialects.records import BLANKS, Records, split, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
 from separatrix.data.stray_words import StrayWords
@@ -75,7 +75,7 @@ class DelimitedReader:
         self.options = options
         self.file = stream.name
         head = stream.peek()
-        self.dialect = dialect.sniff(head, stream.name, options)
+        self.dialect = sniff(head, stream.name, options)
         self.names = list(self.dialect.names)
         where = f"{stream.name}, line {self.dialect.line}"
         try:
@@ -162,7 +162,7 @@ class DelimitedReader:
         fixed = replace(
             self.options, delimiter=own.delimiter, quote=own.quote or "", header="auto" if own.kinds else own.titled
         )
-        other = dialect.sniff(stream.peek(), stream.name, fixed)
+        other = sniff(stream.peek(), stream.name, fixed)
         if other.names != own.names:
             theirs, ours = (", ".join(names[:6]) + (" …" if len(names) > 6 else "") for names in (other.names, own.names))
             how = "have another order than" if sorted(other.names) == sorted(own.names) else "are not those of"
@@ -198,14 +198,14 @@ class DelimitedReader:
         quote, delimiter = self.dialect.quote, self.dialect.delimiter
         if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
             return last_line_end(block)
-        return dialect.split(block.text, block.end, delimiter, quote).end
+        return split(block.text, block.end, delimiter, quote).end
 
     def _records(self, block: Block) -> tuple[NDArray[np.uint8], Records]:
         text, end = block
         if self.dialect.delimiter == BLANKS:
-            text = np.frombuffer(dialect.squeezed(text[:end]), np.uint8)
+            text = np.frombuffer(squeezed(text[:end]), np.uint8)
             end = len(text)
-        return text, dialect.split(text, end, self.dialect.delimiter, self.dialect.quote)
+        return text, split(text, end, self.dialect.delimiter, self.dialect.quote)
 
     def _work(self, block: Block) -> _Table:
         text, records = self._records(block)

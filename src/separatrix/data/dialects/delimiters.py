@@ -1,0 +1,61 @@
+"""The delimiter of a table of text, and whether quotes delimit its fields."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from separatrix.data.batches import Options
+from separatrix.data.dialects.headers import NUMBER
+from separatrix.data.dialects.records import BLANKS, split, squeezed
+
+
+def delimiter_of(text: bytes, options: Options, whole: bool) -> str:
+    """Return the delimiter of a table that begins with `text`; `whole`: there is no more of it."""
+    scores = {}
+    for delimiter in "\t;|,":
+        quote = quote_of(text, delimiter, options, whole)
+        fields = np.abs(split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields)
+        scores[delimiter] = _agreement(fields)
+    best = next((d for d, (share, _) in scores.items() if share >= 0.9), max(scores, key=lambda d: scores[d][0]))
+    short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
+    spread = squeezed(short)
+    records = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, quote_of(spread, BLANKS, options, False))
+    share, many = _agreement(np.abs(records.fields))
+    if share >= 0.9 and (many > scores[best][1] or scores[best][0] < 0.5):
+        titles, _, rows = spread.decode("utf-8", "replace").partition("\n")
+        words = (rows or titles).split()
+        if sum(NUMBER.fullmatch(word) is not None for word in words) * 2 >= len(words):
+            return BLANKS
+    return best if scores[best][0] else ","
+
+
+def _agreement(fields: NDArray[np.int32]) -> tuple[float, int]:
+    """Return which share of the records has the usual number of fields, where that is above 1, and that number."""
+    counts = Counter(n for n in fields.tolist() if n)
+    usual, often = max(counts.items(), key=lambda item: (item[1], item[0]), default=(1, 0))
+    return (often / counts.total(), usual) if usual > 1 else (0.0, 1)
+
+
+def quote_of(text: bytes, delimiter: str, options: Options, whole: bool) -> str | None:
+    """Return the character around quoted fields; None where quotes are plain characters."""
+    if options.quote != "auto":
+        return options.quote or None
+    if b'"' not in text:
+        return '"'
+    records = split(np.frombuffer(text, np.uint8), len(text), delimiter, '"')
+    left = text[records.end :]
+    broken = bool((records.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
+    return None if broken and not _is_quoted(text, delimiter) else '"'
+
+
+def _is_quoted(text: bytes, delimiter: str) -> bool:
+    """Tell whether more records have as many fields as the first when quotes are read: then a broken one is an error."""
+    likeness = []
+    for quote in ('"', None):
+        fields = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields
+        fields = fields[fields != 0]
+        likeness.append(float(np.mean(fields == fields[0])) if len(fields) and fields[0] > 1 else 0.0)
+    return likeness[0] > max(0.9, likeness[1])

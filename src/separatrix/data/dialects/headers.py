@@ -1,0 +1,49 @@
+"""Whether the first line of a table of text is a header, and what the columns are called."""
+
+from __future__ import annotations
+
+import re
+
+from separatrix.data.batches import Options
+
+NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
+ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
+_ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
+
+
+def is_orange(table: list[list[str]]) -> bool:
+    """Tell whether a table begins with Orange's three lines: names, types, flags."""
+    if len(table) < 3 or not len(table[0]) == len(table[1]) == len(table[2]):
+        return False
+    flags = all(flag.strip() in _ORANGE_FLAGS or "=" in flag for flag in table[2])
+    return flags and all(cell.strip() in ORANGE_TYPES for cell in table[1])
+
+
+def distinct(titles: list[str]) -> tuple[str, ...]:
+    """Return the titles, with c0, c1 … for empty ones and the position added to repeated ones."""
+    named = [title or f"c{j}" for j, title in enumerate(titles)]
+    return tuple(name if name not in named[:j] else f"{name}_{j}" for j, name in enumerate(named))
+
+
+def names_known(first: list[str], options: Options) -> bool:
+    """Tell whether the first line has the label's column by name, or every column that the caller knows of."""
+    label = options.label
+    named = isinstance(label, str) and not label.removeprefix("-").isdigit() and label in first
+    return named or (bool(options.columns) and set(options.columns) <= set(first))
+
+
+def has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]) -> bool:
+    """Tell whether the first line of a table is a header, by what the lines below it hold."""
+    if len(first) > 3 and first in ([str(j + k) for j in range(len(first))] for k in (0, 1)):
+        return True
+    if any(cell and cell in missing for cell in first):
+        return False
+    if not rest:
+        return not any(NUMBER.fullmatch(cell) for cell in first)
+    usual = [row for row in rest if len(row) == len(first)]
+    columns = [[cell.strip() for cell in column if cell.strip() not in missing] for column in zip(*usual, strict=True)]
+    numeric = [j for j, column in enumerate(columns) if column and all(NUMBER.fullmatch(cell) for cell in column)]
+    if numeric:
+        return 2 * sum(NUMBER.fullmatch(first[j]) is None for j in numeric) > len(numeric)
+    few = [j for j, column in enumerate(columns) if 2 * len(set(column)) <= len(column)]
+    return bool(few) and all(first[j] not in columns[j] for j in few) and len(set(first)) == len(first)
