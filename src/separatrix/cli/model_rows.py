@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.data.batches import MISSING, TableBatch
+from separatrix.data.dialects.layouts import Layout
 from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
 from separatrix.data.labels import Unlabelled, labels_at
@@ -45,11 +46,15 @@ class ModelRows:
         self.estimator: Any = self.model.estimator
         self.classes: Array = self.estimator.classes_
         self.calibrated = hasattr(self.estimator, "slope_")
-        label = label or self.model.facts.get("label")
+        facts, columns = self.model.facts, tuple(getattr(self.model.features, "feature_names_in_", ()))
+        layout = Layout.of(columns, facts.get("label"), label, facts.get("delimiter"))
+        label = label or facts.get("label")
         source = open_source(
             data,
-            label=label if need_labels and self.model.features is not None else None,
-            columns=getattr(self.model.features, "feature_names_in_", ()),
+            label=label if self.model.features is not None else None,
+            label_needed=need_labels,
+            columns=columns,
+            layout=layout,
             missing=[marker for marker in MISSING if marker not in self.classes.tolist()],
             expected=getattr(self.model.features, "kinds_as_read", dict)(),
             **reading,
@@ -62,10 +67,10 @@ class ModelRows:
         self.label: str | None = source.label if need_labels else label
         self.labelled = source.schema is None or self.label in source.schema.names
         if source.schema is not None and not hasattr(self.model.features, "describe"):
-            columns = [name for name in source.schema.names if name != self.label]
-            if len(columns) != 1:
+            others = [name for name in source.schema.names if name != self.label]
+            if len(others) != 1:
                 raise DataError(
-                    f"{source.name} has the columns {', '.join(columns)}, but {path} reads a single text column: give it a "
+                    f"{source.name} has the columns {', '.join(others)}, but {path} reads a single text column: give it a "
                     "file with that column alone (with --header if its first line is a title); to evaluate, name the "
                     "label column with --label"
                 )

@@ -51,6 +51,8 @@ def summarise(
         "label": source.label,
         "version": __version__,
     }
+    if source.delimiter is not None:
+        facts["delimiter"] = source.delimiter
     if gathered.unlabelled:
         facts["unlabelled"] = gathered.unlabelled
     summary: dict[str, Any] = {

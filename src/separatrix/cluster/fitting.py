@@ -28,6 +28,7 @@ from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumns
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
+from separatrix.data.reading import untitled_delimiter
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
@@ -335,6 +336,7 @@ class _Fit:
             "mix": self.mix,
             "margin": margin_of(mixture),
             "problems": [problem for summary in files for problem in summary.problems][:3],
+            **({} if (delimiter := untitled_delimiter(self.reader.file_reader)) is None else {"delimiter": delimiter}),
             **({"notes": notes} if notes else {}),
             **({"unlabelled": unlabelled} if unlabelled else {}),
             **({} if self.deal_seed is None else {"dealt": True}),

@@ -14,6 +14,8 @@ from separatrix.data.errors import Origin, Skips
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from separatrix.data.dialects.layouts import Layout
+
 Array = NDArray[Any]
 
 BATCH_ROWS = 1 << 16
@@ -94,6 +96,10 @@ class Options:
     columns: tuple[str, ...] = ()
     """Names that a header would have."""
     encoding: str = "auto"
+    label_needed: bool = True
+    """Whether a table without the label's column is an error."""
+    layout: Layout | None = None
+    """The columns by their places, of a model that was trained on a file without a header."""
     expected: Mapping[str, str] | None = None
     """What a model has learned of columns, by name: they are read so, whatever share of them are words."""
     notes: dict[str, str] = field(default_factory=dict)

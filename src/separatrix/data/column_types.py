@@ -167,14 +167,20 @@ def without_nan(column: Any) -> tuple[Any, NDArray[np.int64]]:
     return pc.if_else(finite, column, pa.NA), infinite
 
 
-def label_name(names: Sequence[str], label: str | int | None, default: str | None, where: str) -> str:
+def label_name(
+    names: Sequence[str], label: str | int | None, default: str | None, where: str, needed: bool = True
+) -> str | None:
     """Return the name of the label's column: as named, as counted from 0 (from −1 at the end), or the default, or the last.
+
+    Where it is not `needed`, there may be none of the name: then None.
 
     Examples
     --------
     >>> label_name(["a", "b", "kind"], "1", None, "points.csv")
     'b'
     """
+    if not needed:
+        return str(label) if label in names else None
     if label is None:
         return default or names[-1]
     if label in names:

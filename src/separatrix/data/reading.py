@@ -25,6 +25,7 @@ from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from separatrix.data.dialects.layouts import Layout
     from separatrix.data.stray_words import StrayWords
 
 Spec = str | os.PathLike[str] | IO[bytes] | Sequence[str | os.PathLike[str]]
@@ -77,6 +78,11 @@ class Source:
     def why_alone(self) -> str:
         """What a message about a table of one column adds: of text, that no delimiter was found."""
         return getattr(self.reader, "why_alone", "")
+
+    @property
+    def delimiter(self) -> str | None:
+        """The delimiter of a table of text without a header: a model stores it to know such a table again."""
+        return untitled_delimiter(self.reader)
 
     @property
     def skipped(self) -> int:
@@ -202,6 +208,12 @@ class Source:
             yield from map(digest_of, self._places)
 
 
+def untitled_delimiter(reader: Any) -> str | None:
+    """Return the delimiter of a table of text without a header, None of any other data."""
+    dialect = getattr(reader, "dialect", None)
+    return None if dialect is None or dialect.titled else str(dialect.delimiter)
+
+
 def open_source(
     spec: Spec,
     *,
@@ -221,6 +233,8 @@ def open_source(
     settle: bool = False,
     columns: Sequence[str] = (),
     encoding: str = "auto",
+    label_needed: bool = True,
+    layout: Layout | None = None,
     expected: Mapping[str, str] | None = None,
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
@@ -239,6 +253,8 @@ def open_source(
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
     columns : names that a header would have: a first line that has all of them, or the label's, is one.
     encoding : of text, such as "utf-8", "latin-1" or "utf-16"; "auto": detected from the first megabyte.
+    label_needed : whether it is an error if a table has no column of the label's name; else `label` is None there.
+    layout : the columns by their places, where a model was trained on a file without a header.
     expected : what a model has learned of columns by name, "number" or "text", some of which may not be there: they are read
         so, and words among numbers are missing. Without it, a column of numbers in which a reading finds 2 % or more words
         is text in the next one, and `ReadAgainError` is raised.
@@ -280,6 +296,8 @@ def open_source(
         Skips(on_error == "skip"),
         tuple(columns),
         encoding_called(encoding),
+        label_needed,
+        layout,
         expected,
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
@@ -297,7 +315,7 @@ def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
         form = form or sniffing.sniff(stream, options.encoding)
         as_text(stream, form, options)
         reader = FORMATS[form].open(stream, options)
-        if reader.kind == "rows" and options.label is not None:
+        if reader.kind == "rows" and options.label is not None and options.label_needed:
             raise DataError(
                 f"{stream.name}: {form} data have their labels with them: there is no column {options.label!r} to choose"
             )

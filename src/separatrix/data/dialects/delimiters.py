@@ -11,14 +11,40 @@ from separatrix.data.batches import Options
 from separatrix.data.dialects.headers import NUMBER
 from separatrix.data.dialects.records import BLANKS, split, squeezed
 
+TITLES = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", BLANKS: "blanks"}
 
-def delimiter_of(text: bytes, options: Options, whole: bool) -> str:
-    """Return the delimiter of a table that begins with `text`; `whole`: there is no more of it."""
+
+def delimiter_of(text: bytes, options: Options, whole: bool, name: str) -> str:
+    """Return the delimiter of a table that begins with `text`; `whole`: there is no more of it.
+
+    A model that was trained on a file without a header knows its delimiter: another file has it, too, where it cuts that
+    into the same columns.
+    """
+    delimiter, layout = _delimiter(text, options, whole), options.layout
+    if layout is None or layout.delimiter is None or layout.delimiter == delimiter:
+        return delimiter
+    own = layout.delimiter
+    cut = squeezed(text) if own == BLANKS else text
+    counts = Counter(n for n in np.abs(_fields(cut, own, quote_of(cut, own, options, whole))).tolist() if n)
+    (usual, often), *_ = counts.most_common(1) or [(0, 0)]
+    if often < 0.9 * counts.total() or layout.names_of(usual, options.label_needed) is None:
+        return delimiter
+    if delimiter.encode() in text:
+        as_learned = f"read with {TITLES.get(own, repr(own))} between the columns, as the model was trained"
+        options.notes.setdefault(f"delimiter of {name}", f"{name}: {as_learned}; delimiter= names another delimiter")
+    return own
+
+
+def _fields(text: bytes, delimiter: str, quote: str | None) -> NDArray[np.int32]:
+    """Return the number of fields of each of the first records, negative where a quote is not right."""
+    return split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields
+
+
+def _delimiter(text: bytes, options: Options, whole: bool) -> str:
     scores = {}
     for delimiter in "\t;|,":
         quote = quote_of(text, delimiter, options, whole)
-        fields = np.abs(split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields)
-        scores[delimiter] = _agreement(fields)
+        scores[delimiter] = _agreement(np.abs(_fields(text, delimiter, quote)))
     best = next((d for d, (share, _) in scores.items() if share >= 0.9), max(scores, key=lambda d: scores[d][0]))
     short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
     spread = squeezed(short)
@@ -55,7 +81,7 @@ def _is_quoted(text: bytes, delimiter: str) -> bool:
     """Tell whether more records have as many fields as the first when quotes are read: then a broken one is an error."""
     likeness = []
     for quote in ('"', None):
-        fields = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000).fields
+        fields = _fields(text, delimiter, quote)
         fields = fields[fields != 0]
         likeness.append(float(np.mean(fields == fields[0])) if len(fields) and fields[0] > 1 else 0.0)
     return likeness[0] > max(0.9, likeness[1])

@@ -22,7 +22,8 @@ import numpy as np
 
 from separatrix.data.batches import Options
 from separatrix.data.dialects.delimiters import delimiter_of, quote_of
-from separatrix.data.dialects.headers import ORANGE_TYPES, distinct, has_header, is_orange, names_known
+from separatrix.data.dialects.headers import ORANGE_TYPES, distinct, has_header, is_orange, names_known, placed
+from separatrix.data.dialects.layouts import name_at
 from separatrix.data.dialects.records import BLANKS, cells, split, squeezed
 from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError
@@ -37,12 +38,12 @@ class Dialect:
 
     delimiter: str
     quote: str | None
-    spaced: bool
-    names: tuple[str, ...]
-    titled: bool
-    line: int
+    spaced: bool = False
+    names: tuple[str, ...] = ()
+    titled: bool = False
+    line: int = 1
     """The line of the first record, header or row."""
-    lead: int
+    lead: int = 0
     """Lines before the first row."""
     kinds: dict[str, str] = field(default_factory=dict)
     label: str | None = None
@@ -55,6 +56,10 @@ class Dialect:
         return len(self.names) + self.padded
 
 
+Rows = list[tuple[int, list[str]]]
+"""Records: the lines before each, and its fields."""
+
+
 def sniff(head: bytes, name: str, options: Options) -> Dialect:
     """Tell how the table that begins with `head` is written."""
     whole = len(head) < HEAD
@@ -63,7 +68,7 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     if declared and options.delimiter is None:
         options = replace(options, delimiter=declared[1].decode())
     text = text if text.endswith(b"\n") or not whole else text + b"\n"
-    delimiter = options.delimiter or delimiter_of(text, options, whole)
+    delimiter = options.delimiter or delimiter_of(text, options, whole, name)
     if delimiter == BLANKS:
         text = squeezed(text)
     quote = quote_of(text, delimiter, options, whole)
@@ -83,30 +88,40 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     usual = Counter(len(row) for _, row in rows).most_common(1)[0][0]
     while len(rows) > 1 and rows[0][1][0][:1] in ("#", "%", "|") and len(rows[0][1]) != usual:
         del rows[0]
-    padded = len(rows) > 1 and len(rows[1][1]) > 2 and all(not row[-1].strip() for _, row in rows[1:] if len(row) == usual)
-    if padded and len(rows[0][1]) == usual and not rows[0][1][-1].strip():
-        rows = [(line, row[:-1] if len(row) == usual else row) for line, row in rows]
-    elif padded and len(rows[0][1]) == usual - 1 and options.header in ("auto", True):
-        rows = [rows[0], *((line, row[:-1] if len(row) == usual else row) for line, row in rows[1:])]
-    else:
-        padded = False
-    found = _titles(delimiter, quote, rows, records.n_lines, options)
-    return replace(found, padded=padded)
+    rows, padded = _unpadded(rows, usual, options)
+    spaced = delimiter != BLANKS and all(cell[:1] == " " for _, row in rows for cell in row[1:] if cell)
+    return _titled(Dialect(delimiter, quote, spaced, padded=padded), rows, records.n_lines, name, options)
 
 
-def _titles(delimiter: str, quote: str | None, rows: list[tuple[int, list[str]]], n_lines: int, options: Options) -> Dialect:
+def _unpadded(rows: Rows, usual: int, options: Options) -> tuple[Rows, bool]:
+    """Return the rows without the empty field behind a delimiter at the end of every line, and whether there is one."""
+    if len(rows) < 2 or len(rows[1][1]) < 3 or any(row[-1].strip() for _, row in rows[1:] if len(row) == usual):
+        return rows, False
+    first = rows[0][1]
+    bare = [(line, row[:-1] if len(row) == usual else row) for line, row in rows]
+    if len(first) == usual and not first[-1].strip():
+        return bare, True
+    if len(first) == usual - 1 and options.header in ("auto", True):
+        return bare, True
+    return rows, False
+
+
+def _titled(dialect: Dialect, rows: Rows, n_lines: int, name: str, options: Options) -> Dialect:
+    """Return the dialect with the names of the columns, and the line where they and the rows begin."""
     lines, table = [line for line, _ in rows], [row for _, row in rows]
     first = [cell.strip() for cell in table[0]]
-    spaced = delimiter != BLANKS and all(cell[:1] == " " for row in table for cell in row[1:] if cell)
     below = [*lines[1:], n_lines]
+    line = lines[0] + 1
     if options.header == "auto" and is_orange(table):
         kinds = {title: ORANGE_TYPES[cell.strip()] for title, cell in zip(first, table[1], strict=True)}
         classes = [title for title, flag in zip(first, table[2], strict=True) if flag.strip() in ("class", "c")]
-        return Dialect(
-            delimiter, quote, spaced, distinct(first), True, lines[0] + 1, below[2], kinds, classes[0] if classes else None
-        )
-    titled = bool(options.header)
-    if options.header == "auto":
-        titled = names_known(first, options) or has_header(first, table[1:], options.missing)
-    names = distinct(first) if titled else tuple(f"c{j}" for j in range(len(first)))
-    return Dialect(delimiter, quote, spaced, names, titled, lines[0] + 1, below[0] if titled else lines[0])
+        label = classes[0] if classes else None
+        return replace(dialect, names=distinct(first), titled=True, line=line, lead=below[2], kinds=kinds, label=label)
+    if options.layout is not None and not names_known(first, options):
+        names, titled = placed(first, table[1:], options.layout, f"{name}, line {line}", options)
+    else:
+        titled = bool(options.header)
+        if options.header == "auto":
+            titled = names_known(first, options) or has_header(first, table[1:], options.missing)
+        names = distinct(first) if titled else tuple(map(name_at, range(len(first))))
+    return replace(dialect, names=names, titled=titled, line=line, lead=below[0] if titled else lines[0])

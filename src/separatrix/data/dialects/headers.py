@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 
 from separatrix.data.batches import Options
+from separatrix.data.column_types import says_nothing
+from separatrix.data.dialects.layouts import Layout
+from separatrix.data.errors import DataError
 
 NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
 ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
 _ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
+ENOUGH_ROWS = 20
+"""Below a line of words alone, so many rows show that it is a header, where a model has learned from a file without one."""
 
 
 def is_orange(table: list[list[str]]) -> bool:
@@ -30,6 +35,32 @@ def names_known(first: list[str], options: Options) -> bool:
     label = options.label
     named = isinstance(label, str) and not label.removeprefix("-").isdigit() and label in first
     return named or (bool(options.columns) and set(options.columns) <= set(first))
+
+
+def placed(
+    first: list[str], rest: list[list[str]], layout: Layout, where: str, options: Options
+) -> tuple[tuple[str, ...], bool]:
+    """Return what a model that knows columns by their places calls them, and whether the first line is a header."""
+    names = layout.names_of(len(first), options.label_needed)
+    if names is None:
+        raise DataError(f"{where}: {layout.misfit(len(first), options.label_needed)}")
+    titled = bool(options.header)
+    if options.header == "auto":
+        expected = options.expected or {}
+        numeric = [cell for cell, name in zip(first, names, strict=True) if expected.get(name) == "number"]
+        if numeric:
+            words = [cell for cell in numeric if not (NUMBER.fullmatch(cell) or _says_nothing(cell, options.missing))]
+            titled = bool(rest) and 2 * len(words) > len(numeric)
+        else:
+            titled = len(rest) >= ENOUGH_ROWS and has_header(first, rest, options.missing)
+    if titled:
+        why = "the columns are taken by their places, since the model was trained on a file without one"
+        options.notes.setdefault("header", f"{where}: taken for a header; {why}")
+    return names, titled
+
+
+def _says_nothing(cell: str, missing: tuple[str, ...]) -> bool:
+    return cell in missing or says_nothing(cell)
 
 
 def has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]) -> bool:

@@ -41,8 +41,8 @@ class ArrowReader:
                     f"{stream.name}: types[{name!r}] = {kind!r} is no column with one of {', '.join(columns.TYPES)}"
                 )
             self.schema = self.schema.set(place, pa.field(name, columns.TYPES[kind]))
-        self.label = columns.label_name(self.schema.names, options.label, None, stream.name)
-        if pa.types.is_nested(self.schema.field(self.label).type):
+        self.label = columns.label_name(self.schema.names, options.label, None, stream.name, options.label_needed)
+        if self.label is not None and pa.types.is_nested(self.schema.field(self.label).type):
             kind = self.schema.field(self.label).type
             raise DataError(f"{stream.name}: column {self.label} holds {kind}, not labels; label= names another column")
 

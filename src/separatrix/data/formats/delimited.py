@@ -79,7 +79,7 @@ class DelimitedReader:
         self.names = list(self.dialect.names)
         where = f"{stream.name}, line {self.dialect.line}"
         try:
-            self.label = columns.label_name(self.names, options.label, self.dialect.label, where)
+            self.label = columns.label_name(self.names, options.label, self.dialect.label, where, options.label_needed)
         except DataError as problem:
             raise DataError(f"{problem}{self.why_alone}") from None
         unknown = sorted(set(options.types) - set(self.names))
@@ -98,6 +98,8 @@ class DelimitedReader:
 
     def _markers(self, block: Block) -> tuple[str, ...]:
         """Return what stands for a missing value: not the words that are names of classes where labels have them."""
+        if self.label is None:
+            return self.missing
         content = block.text[: block.end].tobytes()
         words = {word for word in CLASS_NAMES if word in self.missing and word.encode() in content}
         if not words:

@@ -69,7 +69,7 @@ class JsonReader:
         for name, kind in options.types.items():
             if name not in self._met or kind not in _TYPES:
                 raise DataError(f"{stream.name}: types[{name!r}] = {kind!r} is no key with one of {', '.join(_TYPES)}")
-        self.label = columns.label_name(list(self._met), options.label, None, stream.name)
+        self.label = columns.label_name(list(self._met), options.label, None, stream.name, options.label_needed)
         if not options.settle:
             self.settled()
 
@@ -142,6 +142,8 @@ class JsonReader:
 
     def _bare(self, table: Any) -> Any:
         """Return a table with no blanks around the labels."""
+        if self.label is None:
+            return table
         place, label = table.schema.get_field_index(self.label), table[self.label]
         if label.type != pa.string() or (bare := columns.stripped(label, ())) is label:
             return table
@@ -161,7 +163,7 @@ class JsonReader:
             elif content.strip():
                 objects.append((line, values))
         kinds = dict(self.kinds)
-        if any(not _fits(values.get(self.label), kinds[self.label]) for _, values in objects):
+        if self.label is not None and any(not _fits(values.get(self.label), kinds[self.label]) for _, values in objects):
             kinds[self.label] = TEXT  # of this block: the labels of all are text as soon as one is
         rows = []
         for line, values in objects:
