@@ -107,3 +107,40 @@ def test_held_out_labels_that_no_training_row_has_are_told_and_wrong(tmp_path, l
     ).output
     assert "10 held-out rows have labels that no training row has, counted as wrong: zoo (10)" in printed
     assert "held-out accuracy 0.7500 on 40 rows" in printed
+
+
+def numbered(path, one, zero, empty=0, n=300):
+    """Write rows whose label, one or zero, depends on the first column; some have none."""
+    rows = [f"{i % 10},{i % 7},{(one if i % 10 > 4 else zero) if i >= empty else ''}" for i in range(n)]
+    path.write_text("a,b,y\n" + "\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("learned", "evaluated"),
+    [(("1", "0"), ("1.0", "0.0")), (("1.0", "0.0"), ("1", "0")), (("True", "False"), ("TRUE", "FALSE"))],
+)
+def test_labels_written_in_another_way_are_those_of_the_model(folder, learned, evaluated):
+    numbered(folder / "train.csv", *learned, empty=30)
+    numbered(folder / "test.csv", *evaluated)
+    run("train", "train.csv", "-o", "model.sepx")
+    evaluation = json.loads(run("evaluate", "model.sepx", "test.csv", "--json").stdout)
+    assert evaluation["accuracy"] == 1.0 and evaluation["unknown_labels"] == {}
+    labels, classes = (" and ".join(map(repr, pair[::-1])) for pair in (evaluated, learned))
+    assert evaluation["notes"] == [f"the labels {labels} are taken for the classes {classes}"]
+    for engine in ((), ("--engine", "local:1")):
+        summary = json.loads(run("train", "train.csv", "--validate", "test.csv", "--json", *engine).stdout)
+        assert summary["held_out_accuracy"] == 1.0
+    summary = json.loads(run("train", "train.csv", "--validate", "test.csv", "--json").stdout)
+    assert f"held-out rows: the labels {labels} are taken for the classes {classes}" in summary["notes"]
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "local:1")])
+def test_files_with_1_and_with_1_0_have_the_same_classes(folder, engine):
+    numbered(folder / "part-0.csv", "1", "0")
+    numbered(folder / "part-1.csv", "1.0", "0.0", empty=30)
+    result = run("train", "part-*.csv", "-o", "model.sepx", "--json", *engine)
+    summary = json.loads(result.stdout)
+    assert summary["classes"] == {"0": 285, "1": 285} and summary["training_error"] == 0.0
+    assert "the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class" in summary["notes"]
+    assert len(set(summary["notes"])) == len(summary["notes"])
+    assert '"1"' in run("predict", "model.sepx", "part-1.csv").stdout

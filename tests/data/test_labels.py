@@ -7,7 +7,7 @@ import pytest
 
 from separatrix.data.errors import DataError, Origin
 from separatrix.data.in_memory import read_source
-from separatrix.data.labels import Unlabelled, labels_at, without_label
+from separatrix.data.labels import Unlabelled, alike, as_one, labels_at, matching, without_label
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,44 @@ def test_examples_in_memory_leave_them_out(tmp_path):
     parquet.write_table(pa.table({"a": [1.0, 2.0], "y": [None, float("nan")]}), tmp_path / "data.parquet")
     with pytest.raises(DataError, match="there is no row with a label; left out 2 rows"):
         read_source(str(tmp_path / "data.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["1.0", "0", "1", "0.0"], ["1", "0", "1", "0"]),
+        (["1e1", "10", "+10", "-0", "0"], ["10", "10", "10", "0", "0"]),
+        (["01", "1", "1.0"], ["01", "1", "1.0"]),  # 01 is a name, and so may the others be
+        (["1", "1.0", "x"], ["1", "1.0", "x"]),
+        (["12345678901234567890", "12345678901234567891"], ["12345678901234567890", "12345678901234567891"]),
+        ([1, 2], [1, 2]),
+    ],
+)
+def test_equal_numbers_are_one_label_where_all_are_numbers(labels, classes):
+    assert as_one(labels) == classes
+    assert bool(alike(labels)) == (len(set(classes)) < len(labels) or "1.0" in classes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "meant"),
+    [
+        (["1.0", "0.0"], [0, 1], {"1.0": 1, "0.0": 0}),
+        ([1, 0], ["0.0", "1.0"], {1: "1.0", 0: "0.0"}),
+        ([True, False], ["False", "True"], {True: "True", False: "False"}),
+        (["TRUE", "FALSE"], ["False", "True"], {"TRUE": "True", "FALSE": "False"}),
+        (["<=50K.", ">50k"], ["<=50K", ">50K"], {"<=50K.": "<=50K", ">50k": ">50K"}),
+        (["1", "2"], ["01", "02", "2.0"], {"1": "01"}),  # 2 might be either
+        (["yes"], ["Yes", "YES"], {}),
+        (["maybe", "1"], ["yes", "no"], {}),
+    ],
+)
+def test_a_label_that_differs_just_a_little_matches_one_class(labels, classes, meant):
+    assert matching(labels, classes) == meant
+
+
+def test_examples_in_memory_have_one_class_for_equal_numbers(tmp_path):
+    for k, labels in enumerate((("1", "0"), ("1.0", "0.0"))):
+        (tmp_path / f"part-{k}.csv").write_text("a,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
+    examples = read_source(str(tmp_path / "part-*.csv"))
+    assert examples.y.tolist() == ["1", "0", "1", "0"]
+    assert examples.notes == ("the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class",)

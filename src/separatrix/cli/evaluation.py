@@ -12,6 +12,7 @@ from rich.table import Table
 from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.data.errors import DataError, NoExampleError, counted
+from separatrix.data.labels import matched
 from separatrix.files.blocks import LabelIndex
 
 MOST_CONFUSIONS = 12
@@ -25,10 +26,12 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
     K = len(names)
     confusion, unknown_labels = np.zeros((K, K), np.int64), Counter[str]()
     loss, n = 0.0, 0
+    meant: dict[Any, Any] = {}
     for X, y in rows.labelled_batches():
         labels = LabelIndex()
         codes = labels.codes(y)
         true = labels.among(rows.classes, as_written=False)[codes]
+        meant |= labels.matching(rows.classes)
         scores = rows.scores(X)
         predicted = rows.predicted_codes(scores)
         is_class = true >= 0
@@ -60,7 +63,7 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
         "unknown_labels": dict(unknown_labels.most_common()),
         "skipped": rows.source.skipped,
         "unlabelled": rows.unlabelled.count,
-        "notes": rows.notes,
+        "notes": [*rows.notes, *([matched(meant)] if meant else [])],
     }
     if rows.calibrated:
         evaluation["log_loss"] = loss / max(1, int(rows_of.sum()))

@@ -28,6 +28,7 @@ from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumns
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
+from separatrix.data.labels import alike
 from separatrix.data.reading import untitled_delimiter
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
@@ -248,7 +249,8 @@ class _Fit:
     def _deal(self, train: list[int], summaries: Summaries, checkpoint: Model | None) -> Summaries:
         """Deal rows anew among the shards if their classes differ; return the summaries of the shards to train with."""
         numbers = sorted([*train, *self.drawn])
-        counts = class_counts([summaries[number] for number in numbers])
+        filled = [summaries[number] for number in numbers]
+        counts = class_counts(filled, classes_of(filled))
         if checkpoint is not None:
             self.deal_seed = checkpoint.facts.get("dealt")
         elif shards_differ(counts):
@@ -317,19 +319,17 @@ class _Fit:
         summaries = [mixture.summaries[number] for number in mixture.train]
         drawn = self.drawn if self.deal_seed is not None else []
         files = [self.file_summaries[number] for number in sorted([*mixture.train, *drawn])]
-        counts: dict[str, int] = {}
-        for summary in summaries:
-            for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
-                counts[str(label)] = counts.get(str(label), 0) + count
         unlabelled = sum(summary.unlabelled for summary in files)
-        notes = [*dict.fromkeys(self.text_columns.values()), *(note for summary in files for note in summary.notes)][:10]
+        notes = [*self.text_columns.values(), *alike(list({label: 0 for summary in summaries for label in summary.labels}))]
+        notes = list(dict.fromkeys([*notes, *(note for summary in files for note in summary.notes)]))[:10]
+        counts = class_counts(summaries, mixture.classes).sum(axis=0).tolist()
         return {
             "data": self.data,
             "format": self.reader.format,
             "rows": sum(summary.n for summary in summaries),
             "held_out": sum(mixture.summaries[number].n for number in mixture.held_out),
             "features": mixture.d,
-            "classes": {str(label): counts[_as_read(label, counts)] for label in mixture.classes.tolist()},
+            "classes": dict(zip(map(str, mixture.classes.tolist()), counts, strict=True)),
             "skipped": sum(summary.skipped for summary in files),
             "label": self.reader.label,
             "shards": len(mixture.train),
@@ -371,11 +371,6 @@ class _Fit:
         mixture.adopt(state.run)
         mixture.mistakes, mixture.history, mixture.digests = progress["mistakes"], state.history, state.digests
         mixture.errors, mixture.C_scores = state.errors, state.C_scores
-
-
-def _as_read(label: Any, counts: dict[str, int]) -> str:
-    """Return a class as the files spell it: a whole number may have been read as a float."""
-    return str(label) if str(label) in counts else str(float(label))
 
 
 def _load(path: Path | None) -> Model | None:

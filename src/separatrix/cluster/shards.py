@@ -359,7 +359,7 @@ def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEI
     """Return the examples with the number of each label among the classes (−1: none of them) and the weight of its class."""
     labels = LabelIndex()
     labels.add(examples.summary.labels)
-    class_of = labels.among(classes)
+    class_of = labels.among(classes, as_written=False)
     codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
 

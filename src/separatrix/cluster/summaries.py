@@ -53,15 +53,13 @@ def classes_of(summaries: list[ShardSummary]) -> Array:
     return classes
 
 
-def class_counts(summaries: list[ShardSummary]) -> Ints:
+def class_counts(summaries: list[ShardSummary], classes: Array) -> Ints:
     """Return how many rows of each class each shard has: a row for each shard."""
-    column_of: dict[Any, int] = {}
-    for summary in summaries:
-        for label in summary.labels:
-            column_of.setdefault(label, len(column_of))
-    counts = np.zeros((len(summaries), len(column_of)), np.int64)
+    counts = np.zeros((len(summaries), len(classes)), np.int64)
     for row, summary in zip(counts, summaries, strict=True):
-        row[[column_of[label] for label in summary.labels]] = summary.counts
+        labels = LabelIndex()
+        labels.add(summary.labels)
+        np.add.at(row, labels.among(classes, as_written=False), summary.counts)
     return counts
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, counted, no_column, shown
-from separatrix.data.labels import Unlabelled
+from separatrix.data.labels import Unlabelled, alike, as_one
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
@@ -143,6 +143,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     y = np.array(y.tolist()) if y.dtype == object else _labels(y)
     names = tuple(features) if titled else None
     notes = _notes(source, unlabelled, len(y))
+    if y.dtype.kind == "U":
+        distinct, place = np.unique(y, return_inverse=True)
+        y, notes = np.array(as_one(distinct.tolist()))[place], (*notes, *alike(distinct.tolist()))
     if mixed:
         import pyarrow as pa
 

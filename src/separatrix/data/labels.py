@@ -1,13 +1,15 @@
 """Labels as they are read: text without the blanks around it, and rows that have none.
 
 A row has no label where its label is null, NaN, empty, a question mark or the word nan: no class is ever called "nan".
+Labels that are numbers are compared as numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,10 @@ from separatrix.data.errors import DataError, Origin, counted
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
 CHOICES = ("skip", "raise")
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
+_PLAIN = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+"""A number without leading zeros."""
 
 
 @dataclass
@@ -107,24 +113,97 @@ def labels_at(labels: Any, rows: NDArray[np.int64]) -> Any:
     return labels.take(number_array(rows))
 
 
+def as_one(labels: Sequence[Any]) -> list[Any]:
+    """Return the labels; where all are numbers in text, equal ones as the shortest of them is written.
+
+    A file with gaps in its labels may have 1.0 where another has 1. A number with leading zeros is a name: 01 is not 1.
+
+    Examples
+    --------
+    >>> as_one(["1.0", "0", "1"]), as_one(["1", "1.0", "maybe"]), as_one(["01", "1"])
+    (['1', '0', '1'], ['1', '1.0', 'maybe'], ['01', '1'])
+    """
+    if not all(isinstance(label, str) and _PLAIN.fullmatch(label) for label in labels):
+        return list(labels)
+    shortest: dict[Decimal, str] = {}
+    for label in sorted(labels, key=lambda label: (len(label), label)):
+        shortest.setdefault(Decimal(label), label)
+    return [shortest[Decimal(label)] for label in labels]
+
+
+def matching(labels: Sequence[Any], classes: Sequence[Any]) -> dict[Any, Any]:
+    """Return the class that is meant by each label that is not written as one: the only one that differs just a little.
+
+    By equal numbers (1 and 1.0), by full stops at the end, or by case.
+
+    Examples
+    --------
+    >>> matching(["YES", "no.", "maybe"], ["no", "yes"]), matching([1.0], ["0", "1"]), matching(["yes"], ["YES", "Yes"])
+    ({'YES': 'yes', 'no.': 'no'}, {1.0: '1'}, {})
+    """
+    meant: dict[Any, Any] = {}
+    for key in (_number, _without_stop, lambda label: _without_stop(label).casefold()):
+        classes_by_key: dict[Any, list[Any]] = {}
+        for each in classes:
+            classes_by_key.setdefault(key(each), []).append(each)
+        classes_by_key.pop(None, None)
+        for label in labels:
+            alone = classes_by_key.get(key(label), ())
+            if label not in meant and len(alone) == 1:
+                meant[label] = alone[0]
+    return {label: meant[label] for label in labels if label in meant}
+
+
+def matched(pairs: Mapping[Any, Any]) -> str:
+    """Say that labels were taken for classes.
+
+    Examples
+    --------
+    >>> matched({"TRUE": "True"})
+    "the label 'TRUE' is taken for the class 'True'"
+    """
+    few = list(pairs.items())[:3]
+    labels, classes = (" and ".join(repr(str(each)) for each in side) for side in zip(*few, strict=True))
+    more = f" (and {len(pairs) - 3} more)" if len(pairs) > 3 else ""
+    if len(pairs) == 1:
+        return f"the label {labels} is taken for the class {classes}"
+    return f"the labels {labels} are taken for the classes {classes}{more}"
+
+
+def _number(label: Any) -> Decimal | None:
+    """Return the number that a label is, exactly."""
+    if isinstance(label, str):
+        return Decimal(label) if _NUMBER.fullmatch(label) else None
+    return Decimal(label) if isinstance(label, int | float) and not isinstance(label, bool) else None
+
+
+def _without_stop(label: Any) -> str:
+    return str(label).rstrip(".")
+
+
 def alike(labels: Sequence[Any]) -> list[str]:
-    """Return a note for labels that differ only in case, and one for equal numbers: they may be meant as one class.
+    """Return a note for labels that differ only in case, and one for equal numbers: they may be meant as one class, or are.
 
     Examples
     --------
     >>> alike(["No", "Yes", "no", "maybe"])
     ["the labels 'No' and 'no' differ only in case: are they one class?"]
     >>> alike(["0", "1", "1.0"])
-    ["the labels '1' and '1.0' are equal numbers: are they one class?"]
+    ["the labels '1' and '1.0' are equal numbers: taken for one class"]
+    >>> alike(["01", "1"])
+    ["the labels '01' and '1' are equal numbers: are they one class?"]
     """
     words: dict[str, list[str]] = {}
-    numbers: dict[float, list[str]] = {}
-    for label in labels:
-        if isinstance(label, str):
-            words.setdefault(label.casefold(), []).append(label)
-            if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", label):
-                numbers.setdefault(float(label), []).append(label)
-    return [*_alike(words.values(), "differ only in case"), *_alike(numbers.values(), "are equal numbers")]
+    numbers: dict[Decimal, list[str]] = {}
+    for label in sorted(label for label in labels if isinstance(label, str)):
+        words.setdefault(label.casefold(), []).append(label)
+        if _NUMBER.fullmatch(label):
+            numbers.setdefault(Decimal(label), []).append(label)
+    taken = "taken for one class" if as_one(labels) != list(labels) else "are they one class?"
+    return [
+        *_alike(words.values(), "differ only in case: are they one class?"),
+        *_alike(numbers.values(), f"are equal numbers: {taken}"),
+    ]
 
 
 def _alike(groups: Iterable[list[str]], how: str) -> list[str]:
@@ -132,4 +211,4 @@ def _alike(groups: Iterable[list[str]], how: str) -> list[str]:
     if not several:
         return []
     more = f" (and {len(several) - 3} more)" if len(several) > 3 else ""
-    return [f"the labels {', '.join(several[:3])}{more} {how}: are they one class?"]
+    return [f"the labels {', '.join(several[:3])}{more} {how}"]

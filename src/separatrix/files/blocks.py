@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.data.labels import as_one, matching
 from separatrix.engine.labels import check_kinds, come_in_runs
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Ints, Rows, frozen
@@ -49,7 +50,7 @@ class LabelIndex:
 
     def settled(self) -> tuple[Array, Ints]:
         """Return the sorted classes, as integers where all are whole, and the class of each numbered label."""
-        met = list(self._places)
+        met = as_one(list(self._places))
         whole = all(isinstance(label, float) and label == int(label) and abs(label) < 1 << 53 for label in met)
         met = [int(label) for label in met] if whole else met
         kinds = np.asarray(met) if len({type(label) for label in met}) == 1 else np.asarray(met, dtype=object)
@@ -60,15 +61,16 @@ class LabelIndex:
     def among(self, classes: Array, *, as_written: bool = True) -> Ints:
         """Return the class of each numbered label among given classes, −1 for a label that is none of them.
 
-        With `as_written=False`, a label also matches a class that differs from it only by full stops at the end.
+        With `as_written=False`, a label also matches the class of `matching`.
         """
         code_of = {label: k for k, label in enumerate(classes.tolist())}
-        places = [code_of.get(label, -1) for label in self._places]
-        if not as_written:
-            code_of_text = {str(label).rstrip("."): k for label, k in code_of.items()}
-            met = zip(self._places, places, strict=True)
-            places = [code_of_text.get(str(label).rstrip("."), -1) if place < 0 else place for label, place in met]
-        return np.array(places, np.int64)
+        meant = {} if as_written else self.matching(classes)
+        return np.array([code_of.get(meant.get(label, label), -1) for label in self._places], np.int64)
+
+    def matching(self, classes: Array) -> dict[Any, Any]:
+        """Return the class that each label which is none of the classes differs from just a little."""
+        others = set(classes.tolist())
+        return matching([label for label in self._places if label not in others], classes.tolist())
 
     def met(self) -> list[Any]:
         """Return the labels in the order of their numbers."""
@@ -149,7 +151,7 @@ class Blocks:
         if classes is None:
             classes, self._map = self.labels.settled()
         else:
-            self._map = self.labels.among(classes)
+            self._map = self.labels.among(classes, as_written=False)
         self._n_classes = len(classes)
         if self._spill is not None:
             if self._buffer.n:
@@ -184,7 +186,7 @@ class Blocks:
         """Return how many examples each class has."""
         assert self._map is not None, "settle first"
         counts, places = np.zeros(self._n_classes, np.int64), self._map[: len(self._counts)]
-        counts[places[places >= 0]] = self._counts[places >= 0]
+        np.add.at(counts, places[places >= 0], self._counts[places >= 0])
         return counts
 
     def unknown_labels(self) -> dict[Any, int]:
@@ -253,10 +255,10 @@ class Blocks:
         return sp.vstack(sources, format="csr") if sp.issparse(sources[0]) else np.concatenate(sources)
 
     def places(self) -> Ints:
-        """Return the number of each example's label."""
+        """Return the number of each example's label, of labels that are one class the first."""
         assert self._map is not None, "settle first"
         codes = np.concatenate([problem.codes for problem in self])
-        numbers: Ints = np.argsort(self._map)[codes]
+        numbers: Ints = np.unique(self._map, return_index=True)[1][codes]
         return numbers
 
     def whole(self, classes: Array) -> tuple[Any, Array]:

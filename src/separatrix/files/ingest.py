@@ -20,7 +20,7 @@ import numpy as np
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, counted, no_column
-from separatrix.data.labels import Unlabelled, alike, labels_at
+from separatrix.data.labels import Unlabelled, alike, labels_at, matched
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -129,7 +129,9 @@ def _read_blocks(
             raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
-    notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
+    notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(blocks.labels.met())
+    if held_out is not None and (meant := held_out.labels.matching(classes)):
+        notes.append(f"held-out rows: {matched(meant)}")
     if held_out is not None and (unknown := held_out.unknown_labels()):
         have = counted(sum(unknown.values()), "held-out row has a label", "held-out rows have labels")
         named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
