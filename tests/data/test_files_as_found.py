@@ -337,3 +337,37 @@ def test_messages_of_sms_spam_are_whole(data_folder):
         lines = [[field.strip() for field in line.split("\t", 1)] for line in file]
     rows = rows_of(open_source(data_folder / "sms_spam" / "SMSSpamCollection.gz", label=0, missing=()))
     assert [list(row.values()) for row in rows] == lines
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "delimiter"),
+    [
+        ("noise,amount,tags,label", '37,0.64,"a;y",yes', ","),
+        ("tags,x,y", "Comedy|Drama,-0.7,ret", ","),
+        ("place,label", "48.1;11.5,yes", ","),
+        ("noise;amount;label", "17;0,94;yes", ";"),
+        ("name;place", "a;48,1|11,5", ";"),
+        ("", '5,"a;y",yes', ","),
+        ("", "Comedy|Drama,-0.7,ret", ","),
+        ("", "37,48;11,yes", ","),
+        ("", "0,94;yes", ";"),
+        ("", "0,94;1,25", ";"),
+        ("", "spam;win cash, now", ";"),
+        ("", '"Smith, John";5', ";"),
+        ("", "ham\tsee you,later", "\t"),
+        ("", "x|1,5|y", "|"),
+    ],
+)
+def test_of_two_delimiters_in_every_row_the_one_between_the_columns(header, row, delimiter):
+    text = "\n".join([*([header] if header else []), *[row] * 20]) + "\n"
+    source = open_source(io.BytesIO(text.encode()))
+    assert source.reader.dialect.delimiter == delimiter
+    assert sum(batch.table.num_rows for batch in source) == 20
+    if header:
+        assert source.schema.names == header.split(delimiter)
+
+
+def test_of_two_delimiters_the_one_that_gives_the_names_which_a_model_knows():
+    text = "a;b,c;d\n" + "1;2,3;4\n" * 20
+    for label, delimiter in (("d", ";"), ("c;d", ",")):
+        assert open_source(io.BytesIO(text.encode()), label=label).reader.dialect.delimiter == delimiter

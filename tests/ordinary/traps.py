@@ -99,6 +99,8 @@ TRAPS = (
     Trap("trailing_delimiter.csv", "each line ends in a delimiter", "", 0.8, CUSTOMERS, YES_NO),
     Trap("bars.csv", "bars between the columns", "", 0.8, CUSTOMERS, YES_NO),
     Trap("blank_delimited.txt", "blanks between the columns", "", 0.8, CUSTOMERS, YES_NO),
+    Trap("two_items_each.csv", "commas between the columns, and one bar in each row", "", 0.85, {"noise": "number"}, YES_NO),
+    Trap("semicolon_in_quotes.csv", "commas, and one semicolon in each row", "", 0.85, {"amount": "number"}, YES_NO),
     Trap("duplicate_names.csv", "two columns have one name", "", 0.85, {"score": "number", "score_1": "number"}, YES_NO),
     Trap("blanks_in_header.csv", "blanks around the names", "--label churned", 0.8, CUSTOMERS, YES_NO),
     Trap("no_header.csv", "no line with names", "", 0.8, {"c0": "number", "c2": "category"}, YES_NO),

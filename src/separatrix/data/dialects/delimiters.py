@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.batches import Options
-from separatrix.data.dialects.headers import NUMBER
-from separatrix.data.dialects.records import BLANKS, split, squeezed
+from separatrix.data.dialects.headers import NUMBER, names_known
+from separatrix.data.dialects.records import BLANKS, cells, split, squeezed
 
+CANDIDATES = "\t,;|"
+CONSISTENT = 0.9
+"""A delimiter is consistent that cuts this share of the lines into the same number of fields."""
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?[\d.]*,\d+\s*")
 TITLES = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas", BLANKS: "blanks"}
 
 
@@ -27,7 +33,7 @@ def delimiter_of(text: bytes, options: Options, whole: bool, name: str) -> str:
     cut = squeezed(text) if own == BLANKS else text
     counts = Counter(n for n in np.abs(_fields(cut, own, quote_of(cut, own, options, whole))).tolist() if n)
     (usual, often), *_ = counts.most_common(1) or [(0, 0)]
-    if often < 0.9 * counts.total() or layout.names_of(usual, options.label_needed) is None:
+    if often < CONSISTENT * counts.total() or layout.names_of(usual, options.label_needed) is None:
         return delimiter
     if delimiter.encode() in text:
         as_learned = f"read with {TITLES.get(own, repr(own))} between the columns, as the model was trained"
@@ -42,20 +48,54 @@ def _fields(text: bytes, delimiter: str, quote: str | None) -> NDArray[np.int32]
 
 def _delimiter(text: bytes, options: Options, whole: bool) -> str:
     scores = {}
-    for delimiter in "\t;|,":
+    for delimiter in CANDIDATES:
         quote = quote_of(text, delimiter, options, whole)
         scores[delimiter] = _agreement(np.abs(_fields(text, delimiter, quote)))
-    best = next((d for d, (share, _) in scores.items() if share >= 0.9), max(scores, key=lambda d: scores[d][0]))
+    consistent = [delimiter for delimiter, (share, _) in scores.items() if share >= CONSISTENT]
+    best = max(scores, key=lambda delimiter: scores[delimiter][0])
+    if consistent:
+        evidence = [_Evidence(text, delimiter, scores[delimiter][1], options, whole) for delimiter in consistent]
+        best = max(evidence, key=_Evidence.rank).delimiter if len(consistent) > 1 else consistent[0]
     short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
     spread = squeezed(short)
     records = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, quote_of(spread, BLANKS, options, False))
     share, many = _agreement(np.abs(records.fields))
-    if share >= 0.9 and (many > scores[best][1] or scores[best][0] < 0.5):
+    if share >= CONSISTENT and (many > scores[best][1] or scores[best][0] < 0.5):
         titles, _, rows = spread.decode("utf-8", "replace").partition("\n")
         words = (rows or titles).split()
         if sum(NUMBER.fullmatch(word) is not None for word in words) * 2 >= len(words):
             return BLANKS
     return best if scores[best][0] else ","
+
+
+class _Evidence:
+    """What the first lines show for a delimiter that cuts nearly all of them into as many fields, where others do so, too.
+
+    The characters of a set (`Comedy|Drama`), of a decimal comma or of a place (`48.1;11.5`) may be in every row, but not in
+    the header, and they leave fields in pieces that hold the delimiter.
+    """
+
+    def __init__(self, text: bytes, delimiter: str, width: int, options: Options, whole: bool) -> None:
+        self.delimiter, self.width = delimiter, width
+        quote = quote_of(text, delimiter, options, whole)
+        records = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 100)
+        bounds = [*records.starts.tolist(), records.end]
+        filled = [ends for ends, n in zip(pairwise(bounds), records.fields.tolist(), strict=True) if n]
+        lines = [text[begin:end].decode("utf-8", "replace").strip("\r\n") for begin, end in filled]
+        first = [cell.strip() for cell in cells(lines[0], delimiter, quote)]
+        self.is_known = names_known(first, options)
+        self.fits_header = len(first) == width
+        apart = re.escape(delimiter)
+        quoted = re.compile(rf'(?:^|(?<={apart}))"(?:[^"]|"")*"(?=$|{apart})')
+        pieces = [piece for line in lines for piece in quoted.sub("", line).split(delimiter)]
+        others = set(CANDIDATES) - {delimiter}
+        whole_cells = sum(not others & set(piece) or _DECIMAL_COMMA.fullmatch(piece) is not None for piece in pieces)
+        self.share = round(whole_cells / len(pieces), 1)
+        self.is_spaced = all(piece[:1] == " " for line in lines for piece in line.split(delimiter)[1:])
+
+    def rank(self) -> tuple[bool, bool, float, int, bool]:
+        """Return what is the greater the better it fits; of equal ones, the first of the candidates is taken."""
+        return self.is_known, self.fits_header, self.share, self.width, not self.is_spaced
 
 
 def _agreement(fields: NDArray[np.int32]) -> tuple[float, int]:

@@ -1,6 +1,7 @@
 """How a table of text is written: delimiter, quotes, header, and where the rows begin; detected from the first megabyte.
 
-- Delimiter: the first of tab, `;`, `|`, `,` that cuts nine lines of ten into the same number (> 1) of fields; runs of
+- Delimiter: of tab, `,`, `;` and `|` one that cuts nine lines of ten into the same number (> 1) of fields; of several, one
+  that cuts the header so, too, then the one that leaves fewer fields with another of them inside, then more fields. Runs of
   blanks, where they cut into more fields, half of them numbers; else whichever agrees best.
 - Quotes are off where a quoted field is followed by more text, or never closed: such quotes are plain characters, unless
   nine records of ten have the fields of the first only if quotes are read.
