@@ -59,6 +59,7 @@ TRAPS = (
     Trap("one_class.csv", "there is one class", "", FAILS, says=("a boundary needs two classes", "only 1 class")),
     Trap("no_labels.csv", "the label column is empty", "", FAILS, says=("is churned the label column?", "--label")),
     Trap("labels_are_numbers.csv", "labels are written 0.0 and 1.0", "", 0.85, CUSTOMERS, ("0.0", "1.0")),
+    Trap("labels_with_leading_zeros.csv", "labels are codes", "", 0.85, {"amount": "number"}, ("02134", "10001")),
     # Identifiers and leaks.
     Trap(
         *("consecutive_id.csv", "a row number", "", 0.8, {"id": "dropped", **CUSTOMERS}, YES_NO),

@@ -21,6 +21,8 @@ MOSTLY = 0.98
 """A column of which more than this share are numbers is one of numbers, and the others are missing values."""
 
 _WHOLE = r"^[+-]?\d{1,19}$"
+_LED = r"^[+-]?0\d"
+_UNLED = r"^[+-]?(0|[1-9]\d{0,18})$"
 _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
@@ -60,6 +62,19 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     return NUMBER if nothing and fitting == others else TEXT
 
 
+def has_leading_zeros(column: Any) -> bool:
+    """Tell whether strings of digits have a leading zero: they are codes, such as 02134, and no numbers.
+
+    Only the first byte of each is looked at where none begins with a zero or a sign.
+    """
+    begins, stops, text = _bounds(column)
+    if not len(begins) or stops[-1] - begins[0] == len(begins):  # digits alone
+        return False
+    if not _ZERO_OR_SIGN[text[begins[stops > begins + 1]]].any():
+        return False
+    return _count(column, _LED) > 0
+
+
 def wider(kind: str | None, other: str) -> str:
     """Return the kind that holds both."""
     order = (WHOLE, NUMBER, TEXT)
@@ -92,9 +107,10 @@ def trimmed(column: Any, missing: Sequence[str]) -> Any:
     return pc.if_else(pc.is_in(bare, value_set=text_array(missing)), pa.NA, bare)
 
 
-def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
-    """Return trimmed strings as numbers, null where they are none, and the places of those."""
-    fits = pc.match_substring_regex(column, _WHOLE if kind == WHOLE else _NUMBER)
+def numbers(column: Any, kind: str, is_label: bool = False) -> tuple[Any, NDArray[np.int64]]:
+    """Return trimmed strings as numbers, null where they are none, and the places of those; no label has leading zeros."""
+    pattern = _NUMBER if kind != WHOLE else _UNLED if is_label else _WHOLE
+    fits = pc.match_substring_regex(column, pattern)
     plain = pc.replace_substring_regex(pc.if_else(fits, column, pa.NA), r"^\+", "")
     try:
         converted = pc.cast(plain, TYPES[kind])
@@ -104,6 +120,18 @@ def numbers(column: Any, kind: str) -> tuple[Any, NDArray[np.int64]]:
         converted = value_array(fitting).cast(TYPES[kind])
     lost = pc.and_(pc.is_null(converted), pc.is_valid(column))
     return converted, np.flatnonzero(numpy_array(lost))
+
+
+def whole_labels(column: Any) -> Any:
+    """Return strings as whole numbers, with or without blanks around them; raise where one is none, or has leading zeros."""
+    try:
+        whole = pc.cast(column, TYPES[WHOLE])
+    except pa.ArrowInvalid:
+        column = pc.utf8_trim_whitespace(column)
+        whole = pc.cast(column, TYPES[WHOLE])
+    if has_leading_zeros(column):
+        raise pa.ArrowInvalid("a label has leading zeros")
+    return whole
 
 
 def stripped(column: Any, missing: Sequence[str]) -> Any:
@@ -122,18 +150,27 @@ def stripped(column: Any, missing: Sequence[str]) -> Any:
     return pc.if_else(lost, pa.NA, bare)
 
 
-def _has_blanks(column: Any) -> bool:
-    """Tell whether a string may begin or end with a blank."""
+def _bounds(column: Any) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
+    """Return where the strings that are not empty begin and end in their bytes, and the bytes."""
     _, ends, data = column.buffers()
     if data is None or not len(column):
-        return False
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.uint8)
     bounds = np.frombuffer(ends, np.int32, len(column) + 1, column.offset * 4)
     begins, stops = bounds[:-1], bounds[1:]
-    text = np.frombuffer(data, np.uint8)
     filled = stops > begins
     if not filled.all():
         begins, stops = begins[filled], stops[filled]
+    return begins, stops, np.frombuffer(data, np.uint8)
+
+
+def _has_blanks(column: Any) -> bool:
+    """Tell whether a string may begin or end with a blank."""
+    begins, stops, text = _bounds(column)
     return bool(_BLANK[text[begins]].any() or _BLANK[text[stops - 1]].any())
+
+
+_ZERO_OR_SIGN = np.zeros(256, np.bool_)
+_ZERO_OR_SIGN[[ord(sign) for sign in "0+-"]] = True
 
 
 _BLANK = np.zeros(256, np.bool_)

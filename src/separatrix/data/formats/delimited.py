@@ -27,7 +27,7 @@ from separatrix.data.dialects.records import BLANKS, Records, split, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
 from separatrix.data.stray_words import StrayWords
-from separatrix.data.streams import Block, Stream, blocks, in_order, last_line_end
+from separatrix.data.streams import HEAD, Block, Stream, blocks, in_order, last_line_end
 
 
 @dataclass
@@ -88,7 +88,8 @@ class DelimitedReader:
         self.kinds: dict[str, str] = {}
         self.strays = StrayWords()
         self.missing = options.missing
-        text = np.frombuffer(head.removeprefix(MARK) + b"\n" * (not head.endswith(b"\n")), np.uint8)
+        ends_here = len(head) < HEAD and not head.endswith(b"\n")
+        text = np.frombuffer(head.removeprefix(MARK) + b"\n" * ends_here, np.uint8)
         for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
             self.missing = self._markers(block)
             if not options.settle:
@@ -138,7 +139,10 @@ class DelimitedReader:
         table, _ = self._texts(_text_of(text, records, good))
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
-            self.kinds[name] = columns.wider(self.kinds.get(name), columns.kind_of(column, 1.0 if exact else columns.MOSTLY))
+            kind = columns.kind_of(column, 1.0 if exact else columns.MOSTLY)
+            if name == self.label and name not in self.options.types and columns.has_leading_zeros(column):
+                kind = TEXT
+            self.kinds[name] = columns.wider(self.kinds.get(name), kind)
             if self.options.settle and columns.inexact(column):
                 raise DataError(
                     f"{self.file}, column {name}: whole numbers that long cannot be held exactly; scale them down"
@@ -248,16 +252,28 @@ class DelimitedReader:
         if n == 0:
             return _Typed(None)
         try:
-            table = self._parsed(text, {name: TYPES[self.kinds[name]] for name in self.names})
+            types = {name: TYPES[self.kinds[name]] for name in self.names}
+            spelled = self._spelled_label
+            if spelled is not None:
+                types[spelled] = pa.string()
+            table = self._parsed(text, types)
             if all(self._is_finite(table[name]) for name in self.names):
                 bare = {
                     name: columns.stripped(table[name], self.missing) if self.kinds[name] == TEXT else table[name]
                     for name in self.names
                 }
+                if spelled is not None:
+                    bare[spelled] = columns.whole_labels(bare[spelled])
                 return _Typed(table if all(bare[name] is table[name] for name in bare) else pa.RecordBatch.from_pydict(bare))
         except pa.ArrowInvalid:
             pass
         return self._careful(text)
+
+    @property
+    def _spelled_label(self) -> str | None:
+        """The column of labels that are whole numbers, unless said to be: they are read as text first, 02134 is not 2134."""
+        label = self.label
+        return label if label is not None and self.kinds[label] == WHOLE and label not in self.options.types else None
 
     @staticmethod
     def _is_finite(column: Any) -> bool:
@@ -272,9 +288,9 @@ class DelimitedReader:
             if kind == TEXT:
                 made[name] = column
                 continue
-            made[name], bad = columns.numbers(column, kind)
+            made[name], bad = columns.numbers(column, kind, name == self._spelled_label)
             if name == self.label and len(bad):
-                # Labels that are whole numbers are written as the classes before them are: 1 for 01 and +1.
+                # Labels that are whole numbers are written as the classes before them are: 1 for +1.
                 whole = pc.cast(made[name], pa.string())
                 made[name] = pc.if_else(pc.is_valid(whole), whole, column)
             infinite = [i for i in bad.tolist() if columns.is_infinite(column[i].as_py())]
