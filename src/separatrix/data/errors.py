@@ -75,11 +75,11 @@ class Skips:
     count: int = 0
     reasons: list[str] = field(default_factory=list)
 
-    def report(self, what: str) -> None:
-        """Raise, or note a line that is left out."""
+    def report(self, what: str, n_lines: int = 1) -> None:
+        """Raise, or note a line, or a record of several lines, that is left out."""
         if not self.skipping:
             raise DataError(what)
-        self.count += 1
+        self.count += n_lines
         if len(self.reasons) < 10:
             self.reasons.append(what.replace(f", or {LEAVE_OUT}", "").replace(f"; {LEAVE_OUT}", ""))
 

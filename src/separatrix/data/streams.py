@@ -251,6 +251,20 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
             size = max(size, len(carried))
 
 
+def after_lines(lead: int, source: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks without the first lines."""
+    for text, end in source:
+        begin = 0
+        if lead:
+            newline = text[:end] == ord("\n")
+            lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
+            ends = np.flatnonzero(newline | lone_return)
+            begin = int(ends[min(lead, len(ends)) - 1]) + 1
+            lead -= min(lead, len(ends))
+        if begin < end:
+            yield Block(text[begin:], end - begin)
+
+
 def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
     """Yield work(each) in order, `threads` of them at a time."""
     if threads < 2:

@@ -8,9 +8,9 @@ were whole numbers up to it makes the labels text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,11 @@ from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialects.dialect import sniff
-from separatrix.data.dialects.records import BLANKS, Records, split, squeezed
+from separatrix.data.dialects.records import BLANKS, Records, split_rows, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
 from separatrix.data.stray_words import StrayWords
-from separatrix.data.streams import HEAD, Block, Stream, blocks, in_order, last_line_end
+from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, last_line_end
 
 
 @dataclass
@@ -43,9 +43,17 @@ class _Typed:
     mended: list[int] = field(default_factory=list)
 
 
+class _Fault(NamedTuple):
+    """What is wrong with a record: the lines before it, the message, and how many lines it has."""
+
+    line: int
+    what: str
+    n_lines: int = 1
+
+
 @dataclass
 class _Table:
-    """The rows of a block, the lines before each, and what is wrong with others: (lines before, what).
+    """The rows of a block, the lines before each, and what is wrong with others.
 
     `words` and `mended` are those of `_Typed`.
     """
@@ -53,9 +61,11 @@ class _Table:
     table: Any
     lines: NDArray[np.int32]
     n_lines: int
-    faults: list[tuple[int, str]] = field(default_factory=list)
+    faults: list[_Fault] = field(default_factory=list)
     words: list[tuple[int, str, str]] = field(default_factory=list)
     mended: list[int] = field(default_factory=list)
+    stray: list[int] = field(default_factory=list)
+    """The lines before those in which a quote is a plain character."""
 
 
 CLASS_NAMES = ("none", "None")
@@ -90,7 +100,7 @@ class DelimitedReader:
         self.missing = options.missing
         ends_here = len(head) < HEAD and not head.endswith(b"\n")
         text = np.frombuffer(head.removeprefix(MARK) + b"\n" * ends_here, np.uint8)
-        for block in _after(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
+        for block in after_lines(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
             self.missing = self._markers(block)
             if not options.settle:
                 self._widen(block)
@@ -106,7 +116,7 @@ class DelimitedReader:
         if not words:
             return self.missing
         text, records = self._records(block)
-        good = _text_of(text, records, records.fields == self.dialect.n_fields)
+        good = self._text_of(text, records, records.fields == self.dialect.n_fields)
         if not len(good):
             return self.missing
         labels = self._parsed(good, {self.label: pa.binary()}, [self.label], ())[self.label].unique().to_pylist()
@@ -130,13 +140,13 @@ class DelimitedReader:
     def settle(self, stream: Stream) -> None:
         """Widen the columns' types to what this file holds."""
         lead = self._lead(stream)
-        for block in _after(lead, blocks(stream, self.options.batch_bytes, self._cut)):
+        for block in after_lines(lead, blocks(stream, self.options.batch_bytes, self._cut)):
             self._widen(block)
 
     def _widen(self, block: Block) -> None:
         text, records = self._records(block)
         good = records.fields == self.dialect.n_fields
-        table, _ = self._texts(_text_of(text, records, good))
+        table, _ = self._texts(self._text_of(text, records, good))
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
             kind = columns.kind_of(column, 1.0 if exact else columns.MOSTLY)
@@ -180,10 +190,15 @@ class DelimitedReader:
         lead = self._lead(stream)
         skips, before = self.options.skips, lead + 1
         numeric = [name for name in self.names if self.kinds[name] == columns.NUMBER]
-        pieces = _after(lead, blocks(stream, self.options.batch_bytes, self._cut))
+        pieces = after_lines(lead, blocks(stream, self.options.batch_bytes, self._cut))
         for piece in in_order(self._work, pieces, self.options.threads):
-            for line, what in piece.faults:
-                skips.report(f"{stream.name}, line {before + line}{what}")
+            for line, what, n_lines in piece.faults:
+                skips.report(f"{stream.name}, line {before + line}{what}", n_lines)
+            for line in piece.stray:
+                self.options.notes.setdefault(
+                    f"quotes of {stream.name}",
+                    f"{stream.name}, line {before + line}: a quote is never closed: it is read as a plain character",
+                )
             for i in piece.mended[:1]:
                 place = f"{stream.name}, line {before + int(piece.lines[i])}"
                 self.options.notes.setdefault(f"encoding of {stream.name}", f"{place}: {MENDED}")
@@ -204,19 +219,23 @@ class DelimitedReader:
         quote, delimiter = self.dialect.quote, self.dialect.delimiter
         if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
             return last_line_end(block)
-        return split(block.text, block.end, delimiter, quote).end
+        return split_rows(block.text, block.end, delimiter, quote, self.dialect.n_fields).end
 
     def _records(self, block: Block) -> tuple[NDArray[np.uint8], Records]:
         text, end = block
         if self.dialect.delimiter == BLANKS:
             text = np.frombuffer(squeezed(text[:end]), np.uint8)
             end = len(text)
-        return text, split(text, end, self.dialect.delimiter, self.dialect.quote)
+        return text, split_rows(text, end, self.dialect.delimiter, self.dialect.quote, self.dialect.n_fields)
+
+    def _text_of(self, text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:
+        return records.text_of(text, good, self.dialect.delimiter, self.dialect.quote)
 
     def _work(self, block: Block) -> _Table:
         text, records = self._records(block)
         good = records.fields == self.dialect.n_fields
         faults = []
+        ends = np.append(records.lines[1:], records.n_lines)
         for k in np.flatnonzero(~good & (records.fields != 0)):
             what = (
                 f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {self.dialect.n_fields}"
@@ -224,19 +243,22 @@ class DelimitedReader:
             what += f"; {LEAVE_OUT}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
-            faults.append((int(records.lines[k]), what))
-        if records.end < (block.end if self.dialect.delimiter != BLANKS else len(text)):
-            faults.append((records.n_lines, ": a quote is never closed; close it, or read quotes as they are with quote=''"))
+            faults.append(_Fault(int(records.lines[k]), what, int(ends[k] - records.lines[k])))
+        end = block.end if self.dialect.delimiter != BLANKS else len(text)
+        if records.end < end:
+            what = ": a quote is never closed; close it, or read quotes as they are with quote=''"
+            faults.append(_Fault(records.n_lines, what, int(np.count_nonzero(text[records.end : end] == ord("\n")))))
         lines = records.lines[good]
         try:
-            found = self._typed(_text_of(text, records, good), len(lines))
+            found = self._typed(self._text_of(text, records, good), len(lines))
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             return _Table(
-                None, lines, records.n_lines, [*faults, (int(lines[0]), f": something from here on cannot be read ({what})")]
+                *(None, lines, records.n_lines),
+                [*faults, _Fault(int(lines[0]), f": something from here on cannot be read ({what})")],
             )
         table, words = found.table, found.words
-        faults += [(int(lines[i]), what) for i, what in found.wrong.items()]
+        faults += [_Fault(int(lines[i]), what) for i, what in found.wrong.items()]
         if found.wrong:
             fits = np.ones(len(lines), np.bool_)
             fits[list(found.wrong)] = False
@@ -244,8 +266,9 @@ class DelimitedReader:
             row_of = np.cumsum(fits) - 1
             words = [(int(row_of[i]), name, word) for i, name, word in words if fits[i]]
             found.mended = [int(row_of[i]) for i in found.mended if fits[i]]
-        faults.sort(key=lambda fault: fault[0])
-        return _Table(table, lines, records.n_lines, faults, words, found.mended)
+        faults.sort(key=lambda fault: fault.line)
+        stray = [int(records.lines[k]) for k in records.plain if good[k]]
+        return _Table(table, lines, records.n_lines, faults, words, found.mended, stray)
 
     def _typed(self, text: Any, n: int) -> _Typed:
         """Return the columns of some records, and what is wrong with rows of them."""
@@ -347,26 +370,3 @@ class DelimitedReader:
         if np.any(numpy_array(pc.binary_length(pc.utf8_trim_whitespace(batch[PADDING]))) > 0):
             raise DataError(f"{self.file}: a line has a value behind its last column, where the first lines have none")
         return batch.drop_columns([PADDING])
-
-
-def _text_of(text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:
-    """Return the bytes of the good records."""
-    if good.all():
-        return text[: records.end]
-    bounds = np.append(records.starts, records.end)
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(np.int8)))
-    return b"".join(text[bounds[a] : bounds[b]].tobytes() for a, b in zip(edges[::2], edges[1::2], strict=True))
-
-
-def _after(lead: int, source: Iterable[Block]) -> Iterator[Block]:
-    """Leave out the first lines."""
-    for text, end in source:
-        begin = 0
-        if lead:
-            newline = text[:end] == ord("\n")
-            lone_return = (text[:end] == ord("\r")) & ~np.append(newline[1:], False)
-            ends = np.flatnonzero(newline | lone_return)
-            begin = int(ends[min(lead, len(ends)) - 1]) + 1
-            lead -= min(lead, len(ends))
-        if begin < end:
-            yield Block(text[begin:], end - begin)
