@@ -177,3 +177,29 @@ def test_numbers_beside_words_are_kept_with_an_option(tmp_path):
     assert "column both: 20 values of 400 are no numbers, the first 'err'" in printed
     printed = run("train", data, "--number", "fine", "--number", "coarse").stdout
     assert "beside words" not in printed and "column 'fine': 20 values are not a number" in printed
+
+
+def german(value):
+    return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def test_numbers_of_json_lines_are_taken_as_they_are(tmp_path):
+    amounts = np.random.default_rng(5).random(400) * 2000
+    rows = "".join(f"{german(amount)};{'yes' if amount > 1000 else 'no'}\n" for amount in amounts)
+    (tmp_path / "amounts.csv").write_text("amount;label\n" + rows)
+    run("train", tmp_path / "amounts.csv", "-o", tmp_path / "model.sepx")
+
+    def predicted(*values, status=0, options=()):
+        path = tmp_path / "new.jsonl"
+        path.write_text("".join(json.dumps({"amount": value}) + "\n" for value in values))
+        result = run("predict", tmp_path / "model.sepx", path, *options, status=status)
+        return result.stderr if status else [line.split(",")[0].strip('"') for line in result.stdout.splitlines()[1:]]
+
+    assert predicted(1.234, 1234.0, 2.5, None, 1800) == ["no", "yes", "no", "no", "yes"]
+    assert predicted("1.234", "1.234,00", "2,5", None, 1800) == ["yes", "yes", "no", "no", "yes"]
+    assert predicted(1.234, 1800, "n/a", "unknown") == ["no", "yes", "no", "no"]
+    error = predicted("1.234,00", "2,5", 1.234, status=2)
+    assert "new.jsonl, line 3: key 'amount': '1.234' is a number where most are texts; write all in one way" in error
+    error = predicted(1.234, 2.5, "1.234", status=2)
+    assert "new.jsonl, line 3: key 'amount': '1.234' is a text where most are numbers; write all in one way" in error
+    assert predicted(1.234, 1800, "1.234", options=("--on-error", "skip")) == ["no", "yes"]

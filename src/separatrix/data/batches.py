@@ -43,6 +43,10 @@ MISSING = (
 """What stands for a missing value in a table of text, unless it is quoted."""
 
 
+WRITTEN = "written"
+"""What a model expects of a column of text that it reads as numbers in some notation; typed numbers stay numbers."""
+
+
 @dataclass(frozen=True, eq=False)
 class RowBatch:
     """Examples of numbers: X dense or CSR, y where there are labels, and where each row comes from."""
@@ -107,4 +111,9 @@ class Options:
 
     def kind_of(self, name: str) -> str | None:
         """Return what a column is said to hold, if anything is."""
-        return self.types.get(name) or (self.expected or {}).get(name)
+        kind = self.types.get(name) or (self.expected or {}).get(name)
+        return "text" if kind == WRITTEN else kind
+
+    def is_written(self, name: str) -> bool:
+        """Tell whether a model reads the text of a column as numbers."""
+        return name not in self.types and (self.expected or {}).get(name) == WRITTEN

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.data.batches import WRITTEN
 from separatrix.engine.parameters import (
     Constraint,
     NotFittedError,
@@ -254,13 +255,16 @@ class TableFeaturizer(Parameterized):
     def kinds_as_read(self) -> dict[str, str]:
         """Return what columns held when they were learned, "number" or "text", where no role was chosen for them.
 
+        A text that is read as numbers is "written".
+
         Of a column with a chosen role, this is told where its values would not be the same if they were read as numbers.
         """
         schema = self.schema
         kinds = {
             name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name) or schema.is_spelled_out(name)
         }
-        return {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
+        kinds = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
+        return {name: WRITTEN if schema.is_in_notation(name) else str(kind) for name, kind in kinds.items()}
 
     def without_names(self) -> TableFeaturizer:
         """Return the same features without the names of hashed words, which `transform` does not need."""

@@ -1,8 +1,8 @@
 """JSON lines: one object a line, of numbers, strings, true and false, and lists of strings.
 
 A key that a line lacks is missing there. What a key holds is told by the first megabyte. A number among strings is read as
-its text; a string among numbers is missing there unless it is a number (`stray_words.py`); among labels that are whole
-numbers it makes the labels text.
+its text, unless a model reads such texts as numbers; a string among numbers is missing there unless it is a number
+(`stray_words.py`); among labels that are whole numbers it makes the labels text.
 """
 
 from __future__ import annotations
@@ -76,15 +76,22 @@ class JsonReader:
     def _widen(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             counts = self._met.setdefault(name, Counter())
-            if (kind := _kind(value)) is not None:
+            if (kind := _kind(value)) is not None and not (self.options.is_written(name) and self._says_nothing(value)):
                 counts[kind] += 1
+
+    def _says_nothing(self, value: Any) -> bool:
+        """Tell whether a string stands for a number that is not there."""
+        return isinstance(value, str) and (value.strip() in self.options.missing or columns.says_nothing(value))
 
     def settled(self) -> None:
         """Fix the types; numbers are whole only where that is certain."""
         for name, counts in self._met.items():
             exact = self.options.settle or name == self.label
             kind = _common(counts, 1.0 if exact else columns.MOSTLY)
-            self.kinds[name] = self.options.kind_of(name) or (NUMBER if kind == WHOLE and not exact else kind)
+            kind = NUMBER if kind == WHOLE and not exact else kind
+            self.kinds[name] = self.options.kind_of(name) or kind
+            if self.options.is_written(name) and 2 * (counts[WHOLE] + counts[NUMBER]) > counts.total():
+                self.kinds[name] = NUMBER
 
     @property
     def schema(self) -> pa.Schema:
@@ -158,6 +165,8 @@ class JsonReader:
             unknown = next((name for name in values if name not in self.kinds), None)
             if unknown is not None:
                 what = f"the key {shown(unknown)} is not among those of the first lines; give it there, as null if need be"
+            else:
+                what = what or self._misfit(values)
             if what:
                 found.faults.append((line, what))
             elif content.strip():
@@ -182,6 +191,22 @@ class JsonReader:
             return found
         found.table = None if table is None else self._bare(table)
         return found
+
+    def _misfit(self, values: dict[str, Any]) -> str:
+        """Say which value has no certain meaning: a number among texts that a model reads as numbers, or the reverse.
+
+        1.234 among texts such as "1.234,5" would be taken for 1234.
+        """
+        for name, value in values.items():
+            if not self.options.is_written(name) or value is None or isinstance(value, bool | list):
+                continue
+            is_typed, typed = not isinstance(value, str), self.kinds[name] == NUMBER
+            if is_typed == typed or (not typed and isinstance(value, int)) or (typed and self._says_nothing(value)):
+                continue
+            kind, others = ("a number", "texts") if is_typed else ("a text", "numbers")
+            what = f"key {shown(name)}: {shown(value)} is {kind} where most are {others}"
+            return f"{what}; write all in one way, or {LEAVE_OUT}"
+        return ""
 
     def _parsed(self, text: Any, kinds: dict[str, str]) -> Any:
         schema = pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])

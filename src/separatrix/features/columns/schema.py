@@ -146,12 +146,15 @@ class Schema:
         form = self.roles[name].form if name in self.roles else None
         return None if isinstance(form, str) else form
 
+    def is_in_notation(self, name: str) -> bool:
+        """Tell whether a column was read as text that stands for numbers."""
+        return self.kinds[name] == TEXT and isinstance(self._form(name), Notation)
+
     def is_spelled_out(self, name: str) -> bool:
         """Tell whether a column was read as text, and holds numbers that would not be the same if they were read as such."""
         part = self.parts.get(name)
-        return self.kinds[name] == TEXT and (
-            isinstance(self._form(name), Notation) or (isinstance(part, CategoryColumn) and part.has_numerals())
-        )
+        has_numerals = self.kinds[name] == TEXT and isinstance(part, CategoryColumn) and part.has_numerals()
+        return has_numerals or self.is_in_notation(name)
 
     def _read(self, table: Any) -> Any:
         """Return the columns that are used as their parts learn them; note values that cannot be read."""
