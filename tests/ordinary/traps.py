@@ -106,6 +106,24 @@ TRAPS = (
     Trap("blanks_in_header.csv", "blanks around the names", "--label churned", 0.8, CUSTOMERS, YES_NO),
     Trap("no_header.csv", "no line with names", "", 0.8, {"c0": "number", "c2": "category"}, YES_NO),
     Trap("comments_before.csv", "comments and an empty line before the header", "", 0.85, CUSTOMERS, YES_NO),
+    Trap(
+        *("bank_statement.csv", "titles and an empty line before the header", "", 0.85, {"amount": "number"}, YES_NO),
+        says=("3 lines before the table are passed over, the first: 'Kontoauszug'",),
+    ),
+    Trap(
+        *("titles_of_a_spreadsheet.csv", "titles with as many delimiters", "", 0.85, {"amount": "number"}, YES_NO),
+        says=("2 lines before the table are passed over, the first: 'Sales report'",),
+    ),
+    Trap(
+        *("row_names.tsv", "R's row names, without a title", "", 0.85, {"noise": "number", "amount": "number"}, YES_NO),
+        says=("line 1: the header has no name for the first column, which is left out",),
+        never=("c0",),
+    ),
+    Trap("row_names_quoted.txt", "the same with blanks and quotes", "", 0.85, {"amount": "number"}, YES_NO, never=("c0",)),
+    Trap(
+        *("a_comma_too_many.csv", "a comma in each name, and no quotes", "", FAILS),
+        says=("line 1: 4 columns where most lines have 5", "quote values with a delimiter in them"),
+    ),
     # Numbers.
     Trap("thousands_separators.csv", '"3,847"', "", 0.85, {"amount": "number"}, YES_NO),
     Trap("currency.csv", '"$3,847.10"', "", 0.85, {"amount": "number"}, YES_NO),

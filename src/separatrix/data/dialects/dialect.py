@@ -10,7 +10,9 @@
 - Orange's three lines (names; `d`, `c`, `string` …; `class`, `meta` …) are read as they are meant.
 - A first line `sep=;`, as Excel writes it, names the delimiter and is no row.
 - A delimiter at the end of every line ends the last field; it does not begin another one.
-- Lines that begin with `#`, `%` or `|` before the table, of another number of fields, are passed over.
+- Lines that begin with `#`, `%` or `|` before the table, of another number of fields, are passed over; so are titles, of
+  another number of fields or with one filled field, where a header follows.
+- Where the header has one name fewer than the rows have fields, and no two rows begin alike, these begin with their names.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from separatrix.data.batches import Options
+from separatrix.data.dialects.beginnings import Rows, from_table_on, has_row_names
 from separatrix.data.dialects.delimiters import delimiter_of, quote_of
 from separatrix.data.dialects.headers import ORANGE_TYPES, distinct, has_header, is_orange, names_known, placed
 from separatrix.data.dialects.layouts import name_at
@@ -50,15 +53,13 @@ class Dialect:
     label: str | None = None
     padded: bool = False
     """Whether every line ends with a delimiter, behind which there is nothing."""
+    row_names: bool = False
+    """Whether every row begins with its name, which has no title: R writes tables so."""
 
     @property
     def n_fields(self) -> int:
         """How many fields a record has."""
-        return len(self.names) + self.padded
-
-
-Rows = list[tuple[int, list[str]]]
-"""Records: the lines before each, and its fields."""
+        return len(self.names) + self.padded + self.row_names
 
 
 def sniff(head: bytes, name: str, options: Options) -> Dialect:
@@ -90,8 +91,13 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     while len(rows) > 1 and rows[0][1][0][:1] in ("#", "%", "|") and len(rows[0][1]) != usual:
         del rows[0]
     rows, padded = _unpadded(rows, usual, options)
+    if not padded:
+        rows, padded = _unpadded(from_table_on(rows, usual, name, options), usual, options)
+    has_names = not padded and has_row_names(rows, name, options)
+    rows = [rows[0], *((line, row[1:]) for line, row in rows[1:])] if has_names else rows
     spaced = delimiter != BLANKS and all(cell[:1] == " " for _, row in rows for cell in row[1:] if cell)
-    return _titled(Dialect(delimiter, quote, spaced, padded=padded), rows, records.n_lines, name, options)
+    dialect = Dialect(delimiter, quote, spaced, padded=padded, row_names=has_names)
+    return _titled(dialect, rows, records.n_lines, name, options)
 
 
 def _unpadded(rows: Rows, usual: int, options: Options) -> tuple[Rows, bool]:

@@ -72,8 +72,8 @@ CLASS_NAMES = ("none", "None")
 """Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
 
 
-PADDING = "\n"
-"""What is behind the delimiter at the end of a line; no column can be called so."""
+PADDING, ROW_NAME = "\n", "\r"
+"""What is behind the delimiter at the end of a line, and the name before a row of R's; no column can be called so."""
 
 
 class DelimitedReader:
@@ -176,7 +176,11 @@ class DelimitedReader:
         if stream.name == self.file:
             return own.lead
         fixed = replace(
-            self.options, delimiter=own.delimiter, quote=own.quote or "", header="auto" if own.kinds else own.titled
+            self.options,
+            delimiter=own.delimiter,
+            quote=own.quote or "",
+            header="auto" if own.kinds else own.titled,
+            columns=own.names if own.titled else (),
         )
         other = sniff(stream.peek(), stream.name, fixed)
         if other.names != own.names:
@@ -320,7 +324,7 @@ class DelimitedReader:
             found.words += [(i, name, column[i].as_py()) for i in bad.tolist() if i not in infinite]
             if kind != WHOLE:
                 made[name], overflown = columns.without_nan(made[name])
-                place = f", column {j + 1}" + (f" ({name})" if self.dialect.titled else "")
+                place = f", column {j + 1 + self.dialect.row_names}" + (f" ({name})" if self.dialect.titled else "")
                 for i in [*infinite, *overflown.tolist()]:
                     value = shown(column[i].as_py())
                     found.wrong.setdefault(i, f"{place}: {value} is not a finite number; mend it, or {LEAVE_OUT}")
@@ -333,12 +337,12 @@ class DelimitedReader:
         made, found = [], _Typed(None)
         mending = self.options.encoding == AUTO
         raw = self._parsed(text, dict.fromkeys(self.names, pa.binary())) if len(text) else None
-        for j, name in enumerate(self.names):
+        for place, name in enumerate(self.names, 1 + self.dialect.row_names):
             content = pa.nulls(0, pa.binary()) if raw is None else raw[name]
             column, bad, mended = columns.decoded(content, mending)
             found.mended += mended
             for i in bad:
-                found.wrong[i] = f", column {j + 1}: {undecodable(content[i].as_py(), self.options.encoding)}"
+                found.wrong[i] = f", column {place}: {undecodable(content[i].as_py(), self.options.encoding)}"
             is_text = self.kinds.get(name) == TEXT
             made.append((columns.stripped if is_text else columns.trimmed)(column, self.missing))
         found.mended.sort()
@@ -351,14 +355,14 @@ class DelimitedReader:
         if self.dialect.spaced:
             missing += [f" {marker}" for marker in missing]
         delimiter = "\t" if self.dialect.delimiter == BLANKS else self.dialect.delimiter
-        names = [*self.names, PADDING] if self.dialect.padded else self.names
+        names = [*[ROW_NAME] * self.dialect.row_names, *self.names, *[PADDING] * self.dialect.padded]
         table = arrow_csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
             arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
             arrow_csv.ParseOptions(delimiter=delimiter, quote_char=self.dialect.quote or False, newlines_in_values=False),
             arrow_csv.ConvertOptions(
                 column_types=types | {PADDING: pa.string()},
-                include_columns=list(only or names),
+                include_columns=list(only or (name for name in names if name != ROW_NAME)),
                 null_values=missing,
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
