@@ -95,3 +95,56 @@ def test_row_names_without_a_title_are_left_out():
 def test_other_fields_without_a_title_are_an_error(lines):
     with pytest.raises(DataError, match=r"line 1: 3 columns where most lines have 4"):
         read(*lines)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("before", ["", "\ufeff"], ids=["", "mark"])
+def test_a_header_that_comes_again_is_no_row(end, before):
+    header = "id,amount,label"
+    text = end.join([header, *ROWS[:10], before + header, *ROWS[10:20], before + header, before + header, *ROWS[20:], ""])
+    for batch_bytes in (1 << 20, 64):
+        source = open_source(io.BytesIO(text.encode()), batch_bytes=batch_bytes)
+        rows = [row for batch in source for row in batch.table.to_pylist()]
+        assert len(rows) == 30 and source.schema.names == ["id", "amount", "label"] and source.skipped == 0
+        assert rows[10] == {"id": 10.0, "amount": 3.0, "label": "no"}
+        assert source.notes == ["the file object, line 12: the header comes again: such lines are passed over"]
+    source = open_source(io.BytesIO(text.encode()), header=False)
+    assert sum(batch.table.num_rows for batch in source) == 34
+
+
+def test_a_header_that_comes_again_among_words_and_late():
+    words = ["red,a", "blue,b", "green,a", "red,b"] * 10
+    source, rows = read("colour,kind", *words, "colour,kind", *words)
+    assert source.schema.names == ["colour", "kind"] and len(rows) == 80
+    source, rows = read("colour,kind", *words * 5000, "colour,kind", *words)
+    assert len(rows) == 40 * 5001 and "line 200002: the header comes again" in source.notes[0]
+    source, rows = read(*words, "red,a", *words)  # a first row that comes again
+    assert source.schema.names == ["c0", "c1"] and len(rows) == 81
+    _, rows = read("text,label", "text,label 1", '"text,label",x', " text,label", *words, header=True)
+    assert len(rows) == 43
+
+
+def titled(*lines):
+    try:
+        return opened(*lines).reader.dialect.titled
+    except DataError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("first", "row", "is_header"),
+    [
+        ("0,1,2,3,target", "{x},{y},5,6,{label}", True),
+        (",0,1,2,3,target", "{k},{x},{y},5,6,{label}", True),
+        (",0,1,2,3", "{k},{x},{y},5,6", True),
+        ("country,2019,2020,2021,grade", "c{y},{x},{y},7,{word}", True),
+        ("2019,2020,grade", "{x},{y},{word}", True),
+        ("5,6,a", "{x},{y},{word}", False),  # the label comes again
+        ("5,7,grade", "{x},{y},{word}", False),  # the numbers do not count on
+        ("5,6,x17", "{x},{y},x{k}", False),  # every row has another word
+        ("5.0,6.0,grade", "{x},{y},{word}", False),
+    ],
+)
+def test_names_that_are_numbers(first, row, is_header):
+    rows = [row.format(k=k, x=k * 7 % 10, y=k * 3 % 11, label=k % 2, word="ab"[k % 2]) for k in range(40)]
+    assert titled(first, *rows) is is_header

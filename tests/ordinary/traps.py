@@ -107,6 +107,12 @@ TRAPS = (
     Trap("no_header.csv", "no line with names", "", 0.8, {"c0": "number", "c2": "category"}, YES_NO),
     Trap("comments_before.csv", "comments and an empty line before the header", "", 0.85, CUSTOMERS, YES_NO),
     Trap(
+        *("header_twice.csv", "two files put together", "", 0.85, {"noise": "number", "amount": "number"}, YES_NO),
+        says=("line 62: the header comes again: such lines are passed over",),
+    ),
+    Trap("numbered_columns.csv", "names are numbers", "", 0.85, {"0": "number", "3": "number"}, ("0", "1")),
+    Trap("years_as_names.csv", "names are years", "", 0.85, {"country": "category", "2020": "number"}, YES_NO),
+    Trap(
         *("bank_statement.csv", "titles and an empty line before the header", "", 0.85, {"amount": "number"}, YES_NO),
         says=("3 lines before the table are passed over, the first: 'Kontoauszug'",),
     ),

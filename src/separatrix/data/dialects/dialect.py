@@ -7,6 +7,7 @@
   nine records of ten have the fields of the first only if quotes are read.
 - A first line is a header where most columns of numbers have something else in it; where it counts its columns (0, 1, 2 … or
   1, 2, 3 …); or, without columns of numbers, where none of its values comes again in a column of few values.
+- So is one whose whole numbers count on, as years do, beside words that never come again.
 - Orange's three lines (names; `d`, `c`, `string` …; `class`, `meta` …) are read as they are meant.
 - A first line `sep=;`, as Excel writes it, names the delimiter and is no row.
 - A delimiter at the end of every line ends the last field; it does not begin another one.
@@ -20,6 +21,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,6 +53,8 @@ class Dialect:
     """Lines before the first row."""
     kinds: dict[str, str] = field(default_factory=dict)
     label: str | None = None
+    header: bytes = b""
+    """The header as it is written, of a table with several columns: where it comes again, it is no row."""
     padded: bool = False
     """Whether every line ends with a delimiter, behind which there is nothing."""
     row_names: bool = False
@@ -76,11 +80,9 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     quote = quote_of(text, delimiter, options, whole)
     records = split(np.frombuffer(text, np.uint8), len(text), delimiter, quote, 1000)
     starts = [*records.starts.tolist(), records.end]
-    rows = [
-        (line, cells(text[begin:end].decode("utf-8", "replace"), delimiter, quote))
-        for begin, end, line, n in zip(starts, starts[1:], records.lines.tolist(), records.fields.tolist(), strict=False)
-        if n
-    ]
+    found = zip(pairwise(starts), records.lines.tolist(), records.fields.tolist(), strict=True)
+    content_of = {line: text[begin:end] for (begin, end), line, n in found if n}
+    rows = [(line, cells(content.decode("utf-8", "replace"), delimiter, quote)) for line, content in content_of.items()]
     if declared:
         del rows[0]
     if not rows and not whole:
@@ -97,7 +99,9 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     rows = [rows[0], *((line, row[1:]) for line, row in rows[1:])] if has_names else rows
     spaced = delimiter != BLANKS and all(cell[:1] == " " for _, row in rows for cell in row[1:] if cell)
     dialect = Dialect(delimiter, quote, spaced, padded=padded, row_names=has_names)
-    return _titled(dialect, rows, records.n_lines, name, options)
+    dialect = _titled(dialect, rows, records.n_lines, name, options)
+    is_line = dialect.titled and not dialect.kinds and len(dialect.names) > 1
+    return replace(dialect, header=content_of[rows[0][0]].strip(b"\r\n") if is_line else b"")
 
 
 def _unpadded(rows: Rows, usual: int, options: Options) -> tuple[Rows, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from separatrix.data.batches import Options
 from separatrix.data.column_types import says_nothing
@@ -12,6 +13,8 @@ from separatrix.data.errors import DataError
 NUMBER = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE)
 ORANGE_TYPES = {"d": "text", "discrete": "text", "s": "text", "string": "text", "c": "number", "continuous": "number"}
 _ORANGE_FLAGS = {"", "class", "c", "meta", "m", "ignore", "i"}
+REPEATED = 20
+"""A first line that comes again in more than one of so many rows is a row, unless numbers show that it is a header."""
 ENOUGH_ROWS = 20
 """Below a line of words alone, so many rows show that it is a header, where a model has learned from a file without one."""
 
@@ -65,16 +68,40 @@ def _says_nothing(cell: str, missing: tuple[str, ...]) -> bool:
 
 def has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]) -> bool:
     """Tell whether the first line of a table is a header, by what the lines below it hold."""
-    if len(first) > 3 and first in ([str(j + k) for j in range(len(first))] for k in (0, 1)):
+    counted = first[1:] if first[0] == "" else first  # pandas has no title for its row numbers
+    if len(counted) > 3 and counted in ([str(j + k) for j in range(len(counted))] for k in (0, 1)):
         return True
     if any(cell and cell in missing for cell in first):
         return False
     if not rest:
         return not any(NUMBER.fullmatch(cell) for cell in first)
-    usual = [row for row in rest if len(row) == len(first)]
-    columns = [[cell.strip() for cell in column if cell.strip() not in missing] for column in zip(*usual, strict=True)]
+    rows = [[cell.strip().removeprefix("\ufeff") for cell in row] for row in rest if len(row) == len(first)]
+    others = [row for row in rows if row != first]  # a header may come again, where files were put together
+    columns = _columns(others, missing)
     numeric = [j for j, column in enumerate(columns) if column and all(NUMBER.fullmatch(cell) for cell in column)]
     if numeric:
-        return 2 * sum(NUMBER.fullmatch(first[j]) is None for j in numeric) > len(numeric)
+        titles = sum(NUMBER.fullmatch(first[j]) is None for j in numeric)
+        return 2 * titles > len(numeric) or _counts_on(first, columns, numeric)
+    if REPEATED * (len(rows) - len(others)) > len(rows):
+        columns = _columns(rows, missing)
     few = [j for j, column in enumerate(columns) if 2 * len(set(column)) <= len(column)]
     return bool(few) and all(first[j] not in columns[j] for j in few) and len(set(first)) == len(first)
+
+
+def _columns(rows: list[list[str]], missing: tuple[str, ...]) -> list[list[str]]:
+    return [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
+
+
+def _counts_on(first: list[str], columns: list[list[str]], numeric: list[int]) -> bool:
+    """Tell whether a line has whole numbers that count on, as years do, beside words that never come again: it is a header.
+
+    One of the words must be above numbers, or above values of which most come again.
+    """
+    numbers = [cell for cell in first if NUMBER.fullmatch(cell)]
+    if len(numbers) < 2 or not all(cell.isdecimal() for cell in numbers):
+        return False
+    if any(int(after) != int(before) + 1 for before, after in pairwise(numbers)):
+        return False
+    words = [j for j, cell in enumerate(first) if cell and cell not in numbers]
+    telling = [j for j in words if j in numeric or 2 * len(set(columns[j])) <= len(columns[j])]
+    return bool(telling) and all(first[j] not in columns[j] for j in words)

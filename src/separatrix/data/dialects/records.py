@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data.encodings import MARK
 from separatrix.kernels.parsing import records as kernels
 
 SWALLOWED, NEARLY_ALL = 20, 0.9
@@ -42,6 +43,20 @@ class Records:
         for place in (place_of[k] for k in self.plain if k in place_of):
             pieces[place] = _quoted(pieces[place], delimiter.encode(), (quote or "").encode())
         return b"".join(pieces)
+
+
+def places_of(line: bytes, text: NDArray[np.uint8], records: Records) -> list[int]:
+    """Return the numbers of the records that are this line, with or without a mark of the encoding before it."""
+    content, places = text[: records.end].tobytes(), []
+    at = content.find(line)
+    while at >= 0:
+        begin = at - len(MARK) if content[:at].endswith(MARK) else at
+        k = int(np.searchsorted(records.starts, begin))
+        is_whole = content[at + len(line) : at + len(line) + 1] in (b"\n", b"\r")
+        if is_whole and k < len(records.starts) and records.starts[k] == begin:
+            places.append(k)
+        at = content.find(line, at + len(line))
+    return places
 
 
 def _quoted(line: bytes, delimiter: bytes, quote: bytes) -> bytes:

@@ -23,7 +23,7 @@ from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialects.dialect import sniff
-from separatrix.data.dialects.records import BLANKS, Records, split_rows, squeezed
+from separatrix.data.dialects.records import BLANKS, Records, places_of, split_rows, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
 from separatrix.data.stray_words import StrayWords
@@ -64,10 +64,12 @@ class _Table:
     faults: list[_Fault] = field(default_factory=list)
     words: list[tuple[int, str, str]] = field(default_factory=list)
     mended: list[int] = field(default_factory=list)
-    stray: list[int] = field(default_factory=list)
-    """The lines before those in which a quote is a plain character."""
+    oddities: dict[int, str] = field(default_factory=dict)
+    """What a person should know of lines, by the number of lines before them."""
 
 
+STRAY_QUOTE = "a quote is never closed: it is read as a plain character"
+HEADER_AGAIN = "the header comes again: such lines are passed over"
 CLASS_NAMES = ("none", "None")
 """Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
 
@@ -116,7 +118,7 @@ class DelimitedReader:
         if not words:
             return self.missing
         text, records = self._records(block)
-        good = self._text_of(text, records, records.fields == self.dialect.n_fields)
+        good = self._text_of(text, records, self._good(text, records)[0])
         if not len(good):
             return self.missing
         labels = self._parsed(good, {self.label: pa.binary()}, [self.label], ())[self.label].unique().to_pylist()
@@ -145,7 +147,7 @@ class DelimitedReader:
 
     def _widen(self, block: Block) -> None:
         text, records = self._records(block)
-        good = records.fields == self.dialect.n_fields
+        good, _ = self._good(text, records)
         table, _ = self._texts(self._text_of(text, records, good))
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
@@ -198,11 +200,8 @@ class DelimitedReader:
         for piece in in_order(self._work, pieces, self.options.threads):
             for line, what, n_lines in piece.faults:
                 skips.report(f"{stream.name}, line {before + line}{what}", n_lines)
-            for line in piece.stray:
-                self.options.notes.setdefault(
-                    f"quotes of {stream.name}",
-                    f"{stream.name}, line {before + line}: a quote is never closed: it is read as a plain character",
-                )
+            for line, what in piece.oddities.items():
+                self.options.notes.setdefault(f"{what} {stream.name}", f"{stream.name}, line {before + line}: {what}")
             for i in piece.mended[:1]:
                 place = f"{stream.name}, line {before + int(piece.lines[i])}"
                 self.options.notes.setdefault(f"encoding of {stream.name}", f"{place}: {MENDED}")
@@ -232,15 +231,24 @@ class DelimitedReader:
             end = len(text)
         return text, split_rows(text, end, self.dialect.delimiter, self.dialect.quote, self.dialect.n_fields)
 
+    def _good(self, text: NDArray[np.uint8], records: Records) -> tuple[NDArray[np.bool_], list[int]]:
+        """Return which records are rows, and which are the header that comes again, where files were put together."""
+        headers = places_of(self.dialect.header, text, records) if self.dialect.header else []
+        good = records.fields == self.dialect.n_fields
+        good[headers] = False
+        return good, headers
+
     def _text_of(self, text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:
         return records.text_of(text, good, self.dialect.delimiter, self.dialect.quote)
 
     def _work(self, block: Block) -> _Table:
         text, records = self._records(block)
-        good = records.fields == self.dialect.n_fields
+        good, headers = self._good(text, records)
         faults = []
+        is_faulty = ~good & (records.fields != 0)
+        is_faulty[headers] = False
         ends = np.append(records.lines[1:], records.n_lines)
-        for k in np.flatnonzero(~good & (records.fields != 0)):
+        for k in np.flatnonzero(is_faulty):
             what = (
                 f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {self.dialect.n_fields}"
             )
@@ -271,8 +279,9 @@ class DelimitedReader:
             words = [(int(row_of[i]), name, word) for i, name, word in words if fits[i]]
             found.mended = [int(row_of[i]) for i in found.mended if fits[i]]
         faults.sort(key=lambda fault: fault.line)
-        stray = [int(records.lines[k]) for k in records.plain if good[k]]
-        return _Table(table, lines, records.n_lines, faults, words, found.mended, stray)
+        oddities = {int(records.lines[k]): STRAY_QUOTE for k in records.plain if good[k]}
+        oddities |= {int(records.lines[k]): HEADER_AGAIN for k in headers}
+        return _Table(table, lines, records.n_lines, faults, words, found.mended, oddities)
 
     def _typed(self, text: Any, n: int) -> _Typed:
         """Return the columns of some records, and what is wrong with rows of them."""
