@@ -103,7 +103,7 @@ def inexact(column: Any) -> bool:
 
 def trimmed(column: Any, missing: Sequence[str]) -> Any:
     """Return strings without the blanks around them, null where they stand for a missing value."""
-    bare = pc.ascii_trim_whitespace(column)
+    bare = _bare(column)
     return pc.if_else(pc.is_in(bare, value_set=text_array(missing)), pa.NA, bare)
 
 
@@ -135,13 +135,10 @@ def whole_labels(column: Any) -> Any:
 
 
 def stripped(column: Any, missing: Sequence[str]) -> Any:
-    """Return strings without the blanks around them, null where what had blanks stands for a missing value.
-
-    Only the first and the last byte of each are looked at where there are no blanks.
-    """
-    if not _has_blanks(column):
+    """Return strings without the blanks around them, null where what had blanks stands for a missing value."""
+    bare = _bare(column)
+    if bare is column:
         return column
-    bare = pc.utf8_trim_whitespace(column)
     lengths = numpy_array(pc.binary_length(bare))
     # Texts: to look each up among the markers would take longer than to strip them.
     if not np.any(lengths <= max(map(len, missing), default=-1)):
@@ -163,19 +160,28 @@ def _bounds(column: Any) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[
     return begins, stops, np.frombuffer(data, np.uint8)
 
 
-def _has_blanks(column: Any) -> bool:
-    """Tell whether a string may begin or end with a blank."""
+def _bare(column: Any) -> Any:
+    """Return strings without the blanks around them, of ASCII or not; the same object where there are none.
+
+    Only the first and the last byte of each are looked at where no blank begins or ends with such a byte.
+    """
     begins, stops, text = _bounds(column)
-    return bool(_BLANK[text[begins]].any() or _BLANK[text[stops - 1]].any())
+    if not len(begins) or not (_BLANK[text[begins]].any() or _BLANK[text[stops - 1]].any()):
+        return column
+    bare = pc.utf8_trim_whitespace(column)
+    begins_now, stops_now, _ = _bounds(bare)
+    return column if (stops_now - begins_now).sum() == (stops - begins).sum() else bare
 
 
 _ZERO_OR_SIGN = np.zeros(256, np.bool_)
 _ZERO_OR_SIGN[[ord(sign) for sign in "0+-"]] = True
 
 
+BLANKS = [*range(9, 14), *range(28, 33), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
+"""The characters of Unicode that are blank."""
 _BLANK = np.zeros(256, np.bool_)
-"""The bytes that are blank, or with which a blank outside ASCII begins or ends: the no-break space is C2 A0."""
-_BLANK[[9, 10, 11, 12, 13, 32, 0xA0, 0xC2]] = True
+"""The bytes with which a blank begins or ends in UTF-8: the no-break space is C2 A0, the ideographic one E3 80 80."""
+_BLANK[[byte for code in BLANKS for byte in (chr(code).encode()[0], chr(code).encode()[-1])]] = True
 
 
 def decoded(column: Any, mending: bool = False) -> tuple[Any, list[int], list[int]]:
