@@ -1,5 +1,6 @@
 """What the verbs say of files with missing labels, other encodings, and lines that cannot be read."""
 
+import gzip
 import json
 
 import pytest
@@ -144,3 +145,26 @@ def test_files_with_1_and_with_1_0_have_the_same_classes(folder, engine):
     assert "the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class" in summary["notes"]
     assert len(set(summary["notes"])) == len(summary["notes"])
     assert '"1"' in run("predict", "model.sepx", "part-1.csv").stdout
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        ([f"{k % 40 if k < 150_000 else f'x{k % 40}'},{k % 40 > 19}" for k in range(160_000)], "column code: 10,000 values"),
+        ([f"{k % 40},{k % 40 > 19 if k > 150_000 else int(k % 40 > 19)}" for k in range(160_000)], ""),
+        ([f"caf\xe9 {k % 3},{k % 3}" for k in range(1000)], "the text is not UTF-8: read as windows-1252"),
+    ],
+    ids=["words", "labels", "encoding"],
+)
+def test_a_pipe_is_read_as_a_file_is(folder, rows, note, packed):
+    data = packed("\n".join(["code,y", *rows, ""]).encode("latin-1"))
+    (folder / "data").write_bytes(data)
+    runs = (run("train", name, "--json", "-o", f"{name}.sepx", input=data) for name in ("data", "-"))
+    file, pipe = (json.loads(result.stdout) for result in runs)
+    assert note in " ".join(file["notes"])
+    for summary in (file, pipe):
+        summary["notes"] = [each.replace("standard input", "data") for each in summary["notes"]]
+        for key in ("data", "model", "seconds", "seconds_reading", "seconds_training"):
+            del summary[key]
+    assert pipe == file and (folder / "data.sepx").read_bytes() == (folder / "-.sepx").read_bytes()

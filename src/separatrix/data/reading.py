@@ -4,7 +4,8 @@
     for batch in source:   # of kind "columns": batch.table, a pyarrow.RecordBatch; of kind "rows": batch.X and batch.y
         ...                # batch.origin.place(i) names row i for a message
 
-A source can be read again and again, except a pipe. Nothing is read twice at once and nothing is kept.
+A source can be read again and again, except a pipe, unless it is copied into a file (`kept`). Nothing is read twice at once,
+and nothing else is kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -57,6 +60,7 @@ class Source:
         self._options = options
         self._pipe = pipe
         self._used = False
+        self._digest: bytes | None = None
         if options.settle and hasattr(reader, "settle"):
             for stream in self._streams():
                 reader.settle(stream)
@@ -68,6 +72,21 @@ class Source:
     def rereadable(self) -> bool:
         """Whether it can be read again: a pipe cannot."""
         return self._pipe is None
+
+    @contextmanager
+    def kept(self, folder: Path | None = None) -> Iterator[None]:
+        """Copy a pipe into a temporary file, decompressed and as UTF-8, from which it can be read again inside a with."""
+        if self._pipe is None or self._used:
+            yield
+            return
+        pipe, self._pipe = self._pipe, None
+        self._places = [pipe.seekable(folder)]
+        self._digest = None if pipe.digest is None else pipe.digest.digest()
+        self._options = replace(self._options, encoding=UTF8)
+        try:
+            yield
+        finally:
+            pipe.close()
 
     @property
     def n_features(self) -> int | None:
@@ -200,6 +219,8 @@ class Source:
     def _digests(self) -> Iterator[bytes]:
         if self.format == "built-in":
             yield self.reader.digest()
+        elif self._digest is not None:
+            yield self._digest
         elif self._pipe is not None:
             if not self._used or self._pipe.digest is None:
                 raise DataError(f"{self.name} has no fingerprint before it has been read")

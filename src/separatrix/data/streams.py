@@ -136,13 +136,13 @@ class Stream:
                 what = f"the {self.compression} data are corrupted or truncated ({what}); fetch the file again"
             raise DataError(f"{self.name}: {what}") from None
 
-    def seekable(self) -> IO[bytes]:
-        """Return the whole as a file that can be read anywhere: the file itself, or a temporary copy."""
+    def seekable(self, folder: Path | None = None) -> IO[bytes]:
+        """Return the whole as a file that can be read anywhere: the file itself, or a temporary copy of what it gives."""
         if self._copy is None:
             if self.file is self._raw and self.digest is None and self._raw.seekable():
                 self._copy = self._raw
             else:
-                self._copy = tempfile.TemporaryFile()
+                self._copy = tempfile.TemporaryFile(prefix="separatrix-", dir=folder)
                 buffer = bytearray(1 << 20)
                 while got := self.readinto(memoryview(buffer)):
                     self._copy.write(memoryview(buffer)[:got])

@@ -9,9 +9,8 @@ columns that alone predict the label.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,13 +65,14 @@ def read_blocks(
     Where a column turns out to be text late in the data, everything is read again.
     """
     unlearned = None if features is None or learned else features.plain()
-    while True:
-        try:
-            return _read_blocks(source, features, learned=learned, **options)
-        except ReadAgainError:
-            if unlearned is None:
-                raise
-            features = unlearned.plain()
+    with nullcontext() if source.rereadable or unlearned is None else source.kept(options.get("folder")):
+        while True:
+            try:
+                return _read_blocks(source, features, learned=learned, **options)
+            except ReadAgainError:
+                if unlearned is None:
+                    raise
+                features = unlearned.plain()
 
 
 def _read_blocks(
@@ -106,11 +106,10 @@ def _read_blocks(
     else:
         assert features is not None and source.label is not None
         _check_columns(source)
-        with closing(_Rereadable(source, folder)) as rows:
-            if not learned:
-                split.learn(features, rows, source, report)
-                split.leaks = features.leak_search()
-            split.add_tables(features, rows, source.label, report)
+        if not learned:
+            split.learn(features, source, report)
+            split.leaks = features.leak_search()
+        split.add_tables(features, source, source.label, report)
     counts = [split.unlabelled]
     if validation is not None and held_out is not None:
         separate = _Split(held_out, None, 0.0, seed, Unlabelled.as_chosen(missing_label))
@@ -189,12 +188,12 @@ class _Split:
     unlabelled: Unlabelled
     leaks: LeakSearch | None = None
 
-    def learn(self, features: TableFeaturizer, batches: Any, source: Source, report: Report) -> None:
+    def learn(self, features: TableFeaturizer, source: Source, report: Report) -> None:
         """Learn the columns from the rows that are trained on."""
         from separatrix.data.arrow_arrays import number_array
 
         counting, label = Unlabelled(self.unlabelled.raising), source.label
-        for first, batch in _numbered(batches):
+        for first, batch in _numbered(source):
             table, kept = batch.table.drop_columns([label]), counting.kept(batch.table[label], batch.origin)
             if self.fraction:
                 out = held_out_rows(first, len(batch), self.fraction, self.seed)
@@ -239,39 +238,3 @@ class _Split:
             if part is not None and which.size:
                 part.add(X[which], labels_at(y, which))
         return trained
-
-
-class _Rereadable:
-    """A source that can be read again; a pipe is copied into a temporary file."""
-
-    def __init__(self, source: Source, folder: Path | None) -> None:
-        self._source, self._folder = source, folder
-        self._file: Any = None
-        self._origins: list[Any] = []
-
-    def __iter__(self) -> Iterator[TableBatch]:
-        if self._source.rereadable:
-            yield from self._source
-            return
-        import pyarrow as pa
-
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="separatrix-", dir=self._folder)
-            writer = None
-            for batch in self._source:
-                writer = writer or pa.ipc.new_stream(self._file, batch.table.schema)
-                writer.write_batch(batch.table)
-                self._origins.append(batch.origin)
-                yield batch
-            if writer is not None:
-                writer.close()
-            return
-        self._file.seek(0)
-        with pa.ipc.open_stream(self._file) as reader:
-            for table, origin in zip(reader, self._origins, strict=True):
-                yield TableBatch(table, origin)
-
-    def close(self) -> None:
-        """Delete the temporary file."""
-        if self._file is not None:
-            self._file.close()
