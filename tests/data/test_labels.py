@@ -1,13 +1,18 @@
 """Rows without a label, in every format, and labels with blanks around them."""
 
+import io
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
 from separatrix.data.errors import DataError, Origin
+from separatrix.data.formats.svmlight import load_svmlight
 from separatrix.data.in_memory import read_source
 from separatrix.data.labels import Unlabelled, alike, as_one, labels_at, matching, without_label
+from separatrix.data.reading import open_source
 
 
 @pytest.mark.parametrize(
@@ -96,3 +101,31 @@ def test_examples_in_memory_have_one_class_for_equal_numbers(tmp_path):
     examples = read_source(str(tmp_path / "part-*.csv"))
     assert examples.y.tolist() == ["1", "0", "1", "0"]
     assert examples.notes == ("the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class",)
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "NAN", "-nan", "NA", "?"])
+@pytest.mark.parametrize("missing_first", [False, True])
+def test_svmlight_labels_that_are_missing(tmp_path, word, missing_first):
+    lines = ["1 1:0.5", f"{word} 1:2 2:1  # who knows", "-1 2:1", f"{word}", "3 1:1"]
+    path = tmp_path / "data.svm"
+    path.write_text("\n".join(lines[1:] + lines[:1] if missing_first else lines) + "\n")
+    examples = read_source(str(path))
+    assert sorted(examples.y.tolist()) == [-1, 1, 3] and examples.y.dtype == np.int64 and examples.X.shape == (3, 2)
+    line = 1 if missing_first else 2
+    assert examples.notes == (f"left out 2 rows without a label (empty, NA, ? or null), the first: {path}, line {line}",)
+    with pytest.raises(DataError, match=f"line {line}, column 1: '{word.replace('?', '.')}' is not a finite number"):
+        load_svmlight(path)
+    for wrong in ("none", "n", "nano", "-", "??"):
+        with pytest.raises(DataError, match="is not a finite number; a line begins with its label"):
+            list(open_source(io.BytesIO(f"1 1:1\n{wrong} 1:1\n2 1:1\n".encode())))
+
+
+def test_nan_of_json_lines_is_missing():
+    nan = float("nan")
+    rows = [{"x": 1.5, "word": "a", "y": 1}, {"x": nan, "word": nan, "y": 0}, {"x": 2.5, "y": nan}]
+    source = open_source(io.BytesIO("".join(json.dumps(row) + "\n" for row in rows * 3).encode()), label="y")
+    table = pa.Table.from_batches([batch.table for batch in source])
+    assert table["x"].to_pylist() == [1.5, None, 2.5] * 3 and table["word"].to_pylist() == ["a", None, None] * 3
+    assert table["y"].to_pylist() == [1, 0, None] * 3 and source.notes == [] and source.skipped == 0
+    with pytest.raises(DataError, match="inf is not a finite number"):
+        list(open_source(io.BytesIO(b'{"x": Infinity, "y": 1}\n')))

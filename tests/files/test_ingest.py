@@ -48,3 +48,14 @@ def test_no_label_at_all_and_labels_that_must_be_there(tmp_path):
         read_blocks(open_source(path), TableFeaturizer(), memory=1 << 24)
     with pytest.raises(DataError, match="line 2: the label is missing"):
         read_blocks(open_source(path), TableFeaturizer(), memory=1 << 24, missing_label="raise")
+
+
+def test_missing_labels_of_svmlight_do_not_change_the_others(tmp_path):
+    rows = [f"{k % 3} 1:{k % 5} 2:{k % 7}\n" for k in range(3000)]
+    rows[2000] = "7.0 1:1\n"
+    (tmp_path / "data.svm").write_text("".join([*rows, "nan 1:1\n", "? 2:2\n"]))
+    for batch_bytes in (1 << 21, 1 << 10):
+        source = open_source(tmp_path / "data.svm", batch_bytes=batch_bytes)
+        gathered = read_blocks(source, None, memory=1 << 20)
+        assert gathered.classes.tolist() == [0, 1, 2, 7] and gathered.classes.dtype == np.int64
+        assert gathered.unlabelled == 2 and gathered.blocks.n == 3000

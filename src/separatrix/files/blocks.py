@@ -51,7 +51,8 @@ class LabelIndex:
     def settled(self) -> tuple[Array, Ints]:
         """Return the sorted classes, as integers where all are whole, and the class of each numbered label."""
         met = as_one(list(self._places))
-        whole = all(isinstance(label, float) and label == int(label) and abs(label) < 1 << 53 for label in met)
+        numbers = all(type(label) in (int, float) for label in met)
+        whole = numbers and all(label == int(label) and abs(label) < 1 << 53 for label in met)
         met = [int(label) for label in met] if whole else met
         kinds = np.asarray(met) if len({type(label) for label in met}) == 1 else np.asarray(met, dtype=object)
         check_kinds(kinds)

@@ -44,7 +44,9 @@ class Format:
         return getattr(import_module(f"{__name__}.{module}"), class_name)(stream, options)
 
 
-_SVMLIGHT = re.compile(rb"\s*[+-]?[\d.][\d.,eE+-]*(\s+qid:\S+)?(\s+\d+:[^\s:,;]*)+\s*(#.*)?")  # 14:05:11 is a time
+_NUMBER = rb"([+-]?[\d.][\d.,eE+-]*|\?|NA|-?(?i:nan))"
+"""A label, which may be missing."""
+_SVMLIGHT = re.compile(rb"\s*" + _NUMBER + rb"(\s+qid:\S+)?(\s+\d+:[^\s:,;]*)+\s*(#.*)?")  # 14:05:11 is a time
 _LABEL = re.compile(rb"\s*[+-]?[\d.]+\s*(#.*)?")
 
 

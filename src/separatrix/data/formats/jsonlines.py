@@ -1,8 +1,8 @@
 """JSON lines: one object a line, of numbers, strings, true and false, and lists of strings.
 
-A key that a line lacks is missing there. What a key holds is told by the first megabyte. A number among strings is read as
-its text, unless a model reads such texts as numbers; a string among numbers is missing there unless it is a number
-(`stray_words.py`); among labels that are whole numbers it makes the labels text.
+A key that a line lacks is missing there, and so is NaN, which Python writes. What a key holds is told by the first megabyte.
+A number among strings is read as its text, unless a model reads such texts as numbers; a string among numbers is missing
+there unless it is a number (`stray_words.py`); among labels that are whole numbers it makes the labels text.
 """
 
 from __future__ import annotations
@@ -247,7 +247,9 @@ def _object(text: bytes, encoding: str) -> tuple[dict[str, Any], str]:
         if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str | None) for item in value)):
             what = f"key {shown(name)} holds {shown(json.dumps(value))}"
             return {}, f"{what}; only numbers, strings, true, false and lists of strings are read"
-        if isinstance(value, float) and not abs(value) < np.inf:
+        if isinstance(value, float) and value != value:
+            values[name] = None  # Python writes NaN where a number is missing
+        elif isinstance(value, float) and not abs(value) < np.inf:
             return {}, f"key {shown(name)}: {value} is not a finite number; put null for a missing value"
     return values, ""
 

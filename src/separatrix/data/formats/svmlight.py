@@ -1,7 +1,8 @@
 """Svmlight (libsvm) text: `label index:value …` a line, read in blocks by the byte parser into CSR rows.
 
 Values are the float64 nearest to what is written, as `float` has it. Indices begin at 0 or at 1: "auto" takes them to begin
-at 1 unless a 0 is met; a stream must decide that on its first block, and says so where a 0 comes later.
+at 1 unless a 0 is met; a stream must decide that on its first block, and says so where a 0 comes later. A label nan, NA or ?
+is missing, and NaN.
 """
 
 from __future__ import annotations
@@ -73,14 +74,17 @@ def _scratch(size: int) -> tuple[Array, ...]:
     return arrays
 
 
-def parse(block: Block, least: int = 0, most: int = MOST, skip: bool = False) -> Parsed:
-    """Read the lines of a block; indices go from `least`, which is taken off, to `most`."""
+def parse(block: Block, least: int = 0, most: int = MOST, skip: bool = False, unlabelled: bool = False) -> Parsed:
+    """Read the lines of a block; indices go from `least`, which is taken off, to `most`.
+
+    Where rows may be `unlabelled`, a label nan, NA or ? is NaN.
+    """
     values, indices, indptr, labels, queries, lines, hard = _scratch(block.end)
     faults = np.empty((16, 3), np.int64)
     text = block.text.view()
     text.flags.writeable = False
     n, entries, n_hard, n_faults, n_lines, lowest, highest = kernels.parse(
-        text, block.end, least, most, skip, values, indices, indptr, labels, queries, lines, hard, faults
+        text, block.end, least, most, skip, unlabelled, values, indices, indptr, labels, queries, lines, hard, faults
     )
     parsed = Parsed(
         values[:entries].copy(),
@@ -163,6 +167,8 @@ class SvmlightReader:
         head = self._head(stream)
         self.least = int(head.lowest > 0) if options.zero_based == "auto" else int(not options.zero_based)
         self.whole = bool(_is_whole(head.labels).all())
+        self.unlabelled = True
+        """Whether rows may have no label, which is NaN then."""
         self.width = options.n_features or 0
         self.most = MOST + self.least if options.n_features is None else options.n_features - 1 + self.least
 
@@ -170,14 +176,14 @@ class SvmlightReader:
     def _head(stream: Stream) -> Parsed:
         head = stream.peek().removeprefix(MARK)
         lines = head[: head.rfind(b"\n") + 1] or head + b"\n"
-        return parse(Block(np.frombuffer(lines + bytes(PADDING), np.uint8), len(lines)), skip=True)
+        return parse(Block(np.frombuffer(lines + bytes(PADDING), np.uint8), len(lines)), skip=True, unlabelled=True)
 
     def parsed(self, stream: Stream, source: Iterator[Block] | None = None) -> Iterator[tuple[Parsed, Origin]]:
         """Yield what is read of each block, with the line at which it begins."""
         skips = self.options.skips
 
         def work(block: Block) -> tuple[Block, Parsed]:
-            return block, parse(block, self.least, self.most, skips.skipping)
+            return block, parse(block, self.least, self.most, skips.skipping, self.unlabelled)
 
         pieces = blocks(stream, self.options.batch_bytes) if source is None else source
         before = 0
@@ -206,13 +212,14 @@ class SvmlightReader:
                 origin = Origin.of(stream.name, rows.lines)
             if len(rows):
                 X = sp.csr_matrix((rows.values, rows.indices, rows.indptr), (len(rows), self.width))
-                labels = rows.labels.astype(np.int64) if self.whole else rows.labels
+                labels = rows.labels.astype(np.int64) if self.whole and not np.isnan(rows.labels).any() else rows.labels
                 yield RowBatch(X, labels, origin, rows.queries)
 
 
 def _is_whole(labels: Array) -> NDArray[np.bool_]:
+    """Tell which labels are whole numbers, or missing."""
     whole: NDArray[np.bool_] = (labels == np.floor(labels)) & (np.abs(labels) < 1 << 53)
-    return whole
+    return whole | np.isnan(labels)
 
 
 def load_svmlight(
@@ -255,6 +262,7 @@ def load_svmlight(
         guess = reader.least if zero_based == "auto" and not part else 0
         reader.least = int(zero_based is False)
         reader.most = MOST + reader.least
+        reader.unlabelled = False
         pieces = blocks(stream, options.batch_bytes)
         rows = _Rows(np.dtype(dtype), guess, stream.size)
         for parsed, _ in reader.parsed(stream, _within(pieces, offset, length) if part else pieces):

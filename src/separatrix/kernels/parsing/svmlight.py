@@ -17,6 +17,9 @@ NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, TOO_LOW, NOT_RISING, TOO_HIGH, NO_QUERY 
 
 NEWLINE, HASH, COLON, SPACE, LETTER_Q = (np.uint8(ord(sign)) for sign in "\n#: q")
 TAB, RETURN = np.uint8(9), np.uint8(13)
+MARK, MINUS, LETTER_N, LETTER_A = (np.uint8(ord(sign)) for sign in "?-na")
+LOWER = np.uint8(32)
+"""The bit that letters have in lower case."""
 _0, _1, _3 = np.uint64(0), np.uint64(1), np.uint64(3)
 
 
@@ -48,6 +51,23 @@ def _whole(text, p):
     return value if p - begin <= np.uint64(18) else np.int64(-1), p
 
 
+@part
+def _missing_label_end(text, p):
+    """Return where a word for a missing label ends that begins at p (?, NA, nan, NaN, NAN, -nan), or p if there is none."""
+    q = p
+    if text[q] == MARK:
+        q += _1
+    else:
+        if text[q] == MINUS:
+            q += _1
+        if text[q] | LOWER != LETTER_N or text[q + _1] | LOWER != LETTER_A:
+            return p
+        q += np.uint64(2)
+        if text[q] | LOWER == LETTER_N:
+            q += _1
+    return q if _ends(text[q]) else p
+
+
 @kernel
 def parse(
     text: Array,
@@ -55,6 +75,7 @@ def parse(
     least: int,
     most: int,
     skip: bool,
+    unlabelled: bool,
     values: Array,
     indices: Array,
     indptr: Array,
@@ -68,7 +89,7 @@ def parse(
 
     hard[k] is where a number that `float` must read begins (or its index) and its place among the values, −1 − row for a
     label; faults[k] is what is wrong, where, and in which line. At a fault the reading ends, or, to `skip`, goes on with
-    the next line.
+    the next line. Where rows may be `unlabelled`, a missing label is NaN.
     """
     end, p = np.uint64(end), _0
     row, entry, n_hard, n_faults, line = _0, _0, _0, _0, np.int64(0)
@@ -84,7 +105,9 @@ def parse(
         first, first_hard, wrong, at = entry, n_hard, 0, p
         value, p, state = number(text, p)
         if state > HARD or not _ends(text[p]):
-            wrong = NO_LABEL
+            p = _missing_label_end(text, at) if unlabelled else at
+            wrong = NO_LABEL if p == at else 0
+            value = np.nan
         elif state == HARD:
             hard[n_hard, 0], hard[n_hard, 1] = at, -1 - np.int64(row)
             n_hard += _1
