@@ -367,7 +367,7 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
         (None, [], "no such file"),
         ("", [], "the file is empty"),
         ("a,b,y\n", [], "there is no example in it"),
-        ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: ['u']"),
+        ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: 'u'"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3: 2 columns where line 1 has 3"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "there is no column 'w'; the columns are a, b, y"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "there is no column 'w'; the columns are a, b"),

@@ -144,7 +144,7 @@ def test_files_with_1_and_with_1_0_have_the_same_classes(folder, engine):
     assert summary["classes"] == {"0": 285, "1": 285} and summary["training_error"] == 0.0
     assert "the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class" in summary["notes"]
     assert len(set(summary["notes"])) == len(summary["notes"])
-    assert '"1"' in run("predict", "model.sepx", "part-1.csv").stdout
+    assert "\n1," in run("predict", "model.sepx", "part-1.csv").stdout
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
@@ -168,3 +168,39 @@ def test_a_pipe_is_read_as_a_file_is(folder, rows, note, packed):
         for key in ("data", "model", "seconds", "seconds_reading", "seconds_training"):
             del summary[key]
     assert pipe == file and (folder / "data.sepx").read_bytes() == (folder / "-.sepx").read_bytes()
+
+
+def continents(folder, name="data.csv"):
+    """Write a table whose labels are EU and NA, and in which NA is also a missing value."""
+    rows = [f"{k % 10},{'NA' if k % 7 == 0 else 'x'},{'NA' if k % 10 > 4 else 'EU'}" for k in range(200)]
+    (folder / name).write_text("\n".join(["a,b,continent", *rows, "1,x,", "2,x,"]) + "\n")
+
+
+def test_labels_that_count_as_missing_are_told_where_one_class_is_left(folder):
+    continents(folder)
+    left_out = "left out 102 rows without a label (empty, NA, ? or null), the first: data.csv, line 7"
+    error = run("train", "data.csv", status=2).stderr
+    only = f"data.csv: a boundary needs two classes, but there is only 1 class: 'EU'; {left_out}"
+    assert error == f"separatrix train: {only}; if NA or such a word is a label, keep it with --missing-label keep\n"
+    assert run("certify", "data.csv", "--drop", "b", status=2).stderr == f"separatrix certify: {only}\n"
+    assert "only 1 class: 'EU'; left out" in run("train", "data.csv", "--learner", "voted", status=2).stderr
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "local:1")])
+def test_words_for_a_missing_label_can_be_kept(folder, engine):
+    continents(folder)
+    summary = json.loads(run("train", "data.csv", "--missing-label", "keep", "--json", "-o", "model.sepx", *engine).stdout)
+    assert summary["classes"] == {"EU": 100, "NA": 100} and summary["unlabelled"] == 2 and summary["training_error"] == 0.0
+    assert any(line.split() == ["b", "category", "2", "29"] for line in summary["columns"])  # NA is missing elsewhere
+    evaluation = json.loads(run("evaluate", "model.sepx", "data.csv", "--json").stdout)
+    assert evaluation["accuracy"] == 1.0 and evaluation["rows"] == 200 and evaluation["unlabelled"] == 2
+    assert run("predict", "model.sepx", "data.csv").stdout.count('"NA"') == 100
+
+
+def test_all_words_for_a_missing_label_can_be_kept(folder):
+    words = ["NA", "nan", "?", "null", "None", "N/A"]
+    rows = [f"{k % 6}, {words[k % 6]} " for k in range(120)]
+    (folder / "data.csv").write_text("\n".join(["a,y", *rows, "7,"]) + "\n")
+    summary = json.loads(run("train", "data.csv", "--missing-label", "keep", "--json", "-o", "model.sepx").stdout)
+    assert summary["classes"] == dict.fromkeys(sorted(words), 20) and summary["unlabelled"] == 1
+    assert json.loads(run("evaluate", "model.sepx", "data.csv", "--json").stdout)["accuracy"] == 1.0

@@ -44,7 +44,7 @@ def test_what_counts_as_no_label(labels, missing):
 
 
 def test_a_choice_that_is_none():
-    with pytest.raises(DataError, match="missing_label='ignore': it must be skip or raise"):
+    with pytest.raises(DataError, match="missing_label='ignore': it must be skip, raise or keep"):
         Unlabelled.as_chosen("ignore")
 
 
@@ -65,8 +65,10 @@ def test_examples_in_memory_leave_them_out(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "classes"),
     [
-        (["1.0", "0", "1", "0.0"], ["1", "0", "1", "0"]),
-        (["1e1", "10", "+10", "-0", "0"], ["10", "10", "10", "0", "0"]),
+        (["1.0", "0", "1", "0.0"], [1, 0, 1, 0]),
+        (["1e1", "10", "+10", "-0", "0"], [10, 10, 10, 0, 0]),
+        ([".5", "0.5", "2"], [0.5, 0.5, 2.0]),
+        (["1.0", "0"], ["1.0", "0"]),
         (["01", "1", "1.0"], ["01", "1", "1.0"]),  # 01 is a name, and so may the others be
         (["1", "1.0", "x"], ["1", "1.0", "x"]),
         (["12345678901234567890", "12345678901234567891"], ["12345678901234567890", "12345678901234567891"]),
@@ -74,8 +76,8 @@ def test_examples_in_memory_leave_them_out(tmp_path):
     ],
 )
 def test_equal_numbers_are_one_label_where_all_are_numbers(labels, classes):
-    assert as_one(labels) == classes
-    assert bool(alike(labels)) == (len(set(classes)) < len(labels) or "1.0" in classes)
+    assert as_one(labels) == classes and len({type(label) for label in as_one(labels)}) == 1
+    assert bool(alike(labels)) == (len(set(classes)) < len(labels) or "01" in classes or "x" in classes)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_examples_in_memory_have_one_class_for_equal_numbers(tmp_path):
     for k, labels in enumerate((("1", "0"), ("1.0", "0.0"))):
         (tmp_path / f"part-{k}.csv").write_text("a,y\n" + "".join(f"{i},{label}\n" for i, label in enumerate(labels)))
     examples = read_source(str(tmp_path / "part-*.csv"))
-    assert examples.y.tolist() == ["1", "0", "1", "0"]
+    assert examples.y.tolist() == [1, 0, 1, 0]
     assert examples.notes == ("the labels '0' and '0.0', '1' and '1.0' are equal numbers: taken for one class",)
 
 

@@ -70,7 +70,7 @@ def compare(
     _check_not_measured(labels)
     classes, codes = encode(labels)
     if len(classes) < 2:
-        raise ValueError(f"a comparison needs two classes, but y has only 1 class: {classes.tolist()}")
+        raise ValueError(f"a comparison needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
     if not isinstance(folds, int | np.integer) or folds < 2:
         raise ValueError(f"folds must be a whole number, 2 or more, not {folds!r}")
     views = chosen_views(models)

@@ -102,7 +102,7 @@ def fewest_mistakes(
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
     tie_code(tie, len(classes), "joint")
     search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, time.monotonic() + float(time_limit))
     search.run(float(time_limit))

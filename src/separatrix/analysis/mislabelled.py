@@ -72,7 +72,7 @@ def suspects(X: Any, y: Any, *, random_state: int = 0) -> Suspects:
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
     margin, suggested = _held_out_margins(rows, codes, len(classes), random_state)
     mistakes = _repeated_mistakes(rows, codes, random_state)
     witness = _witness_weight(rows, codes, len(classes))

@@ -63,7 +63,7 @@ def evaluate_rows(rows: ModelRows) -> dict[str, Any]:
         "unknown_labels": dict(unknown_labels.most_common()),
         "skipped": rows.source.skipped,
         "unlabelled": rows.unlabelled.count,
-        "notes": [*rows.notes, *([matched(meant)] if meant else [])],
+        "notes": [*rows.notes, *matched(meant)],
     }
     if rows.calibrated:
         evaluation["log_loss"] = loss / max(1, int(rows_of.sum()))

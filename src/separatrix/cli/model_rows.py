@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.data.batches import MISSING, TableBatch
+from separatrix.data.batches import CLASS_NAMES, LABEL_WORDS, MISSING, TableBatch
 from separatrix.data.dialects.layouts import Layout
 from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
@@ -47,6 +47,8 @@ class ModelRows:
         self.classes: Array = self.estimator.classes_
         self.calibrated = hasattr(self.estimator, "slope_")
         facts, columns = self.model.facts, tuple(getattr(self.model.features, "feature_names_in_", ()))
+        names = set(self.classes.tolist())
+        words = tuple(marker for marker in LABEL_WORDS if marker in names)
         layout = Layout.of(columns, facts.get("label"), label, facts.get("delimiter"))
         label = label or facts.get("label")
         source = open_source(
@@ -55,7 +57,8 @@ class ModelRows:
             label_needed=need_labels,
             columns=columns,
             layout=layout,
-            missing=[marker for marker in MISSING if marker not in self.classes.tolist()],
+            missing=[marker for marker in MISSING if marker not in CLASS_NAMES or marker not in names],
+            label_words=words,
             expected=getattr(self.model.features, "kinds_as_read", dict)(),
             **reading,
         )
@@ -64,6 +67,7 @@ class ModelRows:
             raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
         self.source: Source = source
         self.unlabelled = Unlabelled.as_chosen(missing_label)
+        self.unlabelled.words += words
         self.label: str | None = source.label if need_labels else label
         self.labelled = source.schema is None or self.label in source.schema.names
         if source.schema is not None and not hasattr(self.model.features, "describe"):

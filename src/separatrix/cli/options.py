@@ -24,7 +24,11 @@ FeatureModel = Annotated[
     Option("--model", help="Use the features that this model makes of the columns, words included."),
 ]
 MissingLabel = Annotated[
-    str, Option("--missing-label", help="What to do with a row without a label: skip (leave it out) or raise.")
+    str,
+    Option(
+        "--missing-label",
+        help="What to do with a row without a label: skip (leave it out), raise, or keep (words such as NA are labels).",
+    ),
 ]
 Engine = Annotated[
     str | None,

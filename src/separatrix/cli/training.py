@@ -13,6 +13,7 @@ from separatrix.cli.progress_bars import TrainingProgress
 from separatrix.cli.summary import summarise
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.data.errors import DataError
+from separatrix.data.labels import words_kept
 from separatrix.data.reading import Source, open_source
 from separatrix.files.ingest import TrainingBlocks, read_blocks, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
@@ -117,7 +118,8 @@ class Training:
 
     def _open(self, data: str, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
-        return open_source(data, label=label, expected=expected, **options.reading())
+        words = words_kept(options.missing_label)
+        return open_source(data, label=label, label_words=words, expected=expected, **options.reading())
 
     def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options

@@ -28,7 +28,7 @@ from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumns
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
-from separatrix.data.labels import alike
+from separatrix.data.labels import alike, words_kept
 from separatrix.data.reading import untitled_delimiter
 from separatrix.engine.rules import RULES
 from separatrix.estimators.featurizers import TableFeatures
@@ -76,7 +76,7 @@ def fit(
     mix : how weights are averaged: "features" averages each feature over the shards in which it occurs, "uniform" over all
         shards, and "mistakes" weights each shard by its share of the mistakes
     checkpoint : a file to which the state is written after each pass, and from which the same call resumes
-    reading : options of `open_source` for files, and missing_label="raise" if rows without a label are not to be left out
+    reading : options of `open_source` for files, and missing_label, as --missing-label of the command line
     working : called with (what is being done, shards done, shards in total)
 
     Examples
@@ -147,6 +147,8 @@ class _Fit:
         self.training_ids: list[str] = []
         options = dict(reading or {})
         missing_label = options.pop("missing_label", "skip")
+        if words := words_kept(missing_label):
+            options["label_words"] = words
         self.reader = ShardReader(label=label, options=options, missing_label=missing_label)
         self.roles: ShardReader | None = None
         """The reader before it has learned any columns; None if there is nothing to learn."""

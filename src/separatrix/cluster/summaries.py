@@ -49,7 +49,7 @@ def classes_of(summaries: list[ShardSummary]) -> Array:
     else:
         classes, _ = labels.settled()
     if len(classes) < 2:
-        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()[0]!r}")
     return classes
 
 

@@ -19,7 +19,7 @@ from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema
 from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, naming_text_columns, problem_of
 from separatrix.data.arrow_arrays import number_array
 from separatrix.data.errors import NoExampleError
-from separatrix.data.labels import without_label
+from separatrix.data.labels import without_label, words_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.orders import visits
@@ -152,8 +152,9 @@ class LearnColumns:
     def _tables(self, shard: Shard, source: Any) -> Iterator[Any]:
         """Yield the rows that have a label and, with a deal, that are not held out."""
         recipients = None if self.deal is None else self.deal.rows(shard.number)
+        words = words_kept(self.reader.missing_label)
         for batch in source:
-            table, missing = batch.table, without_label(batch.table[source.label])
+            table, missing = batch.table, without_label(batch.table[source.label], words)
             if missing is not None:
                 table = table.filter(number_array(~missing))
             if recipients is not None:

@@ -41,6 +41,10 @@ MISSING = (
     "nil",
 )
 """What stands for a missing value in a table of text, unless it is quoted."""
+CLASS_NAMES = ("none", "None")
+"""Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
+LABEL_WORDS = tuple(marker for marker in MISSING if marker)
+"""Those that may be labels, where they are to be kept: NA is the code of a continent."""
 
 
 WRITTEN = "written"
@@ -100,6 +104,8 @@ class Options:
     columns: tuple[str, ...] = ()
     """Names that a header would have."""
     encoding: str = "auto"
+    label_words: tuple[str, ...] = ()
+    """Markers of a missing value that are labels in the label's column."""
     label_needed: bool = True
     """Whether a table without the label's column is an error."""
     layout: Layout | None = None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, counted, no_column, shown
-from separatrix.data.labels import Unlabelled, alike, as_one
+from separatrix.data.labels import Unlabelled, alike, as_one, one_class
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
@@ -98,12 +98,14 @@ def _from_rows(source: Source) -> Examples:
     reader = source.reader
     bias, tie = getattr(reader, "bias", True), getattr(reader, "tie", "mistake")
     y = _labels(np.concatenate(labels))
-    return Examples(source.name, X, y, source.feature_names, bias, tie, _notes(source, unlabelled, len(y)))
+    return Examples(source.name, X, y, source.feature_names, bias, tie, _notes(source, unlabelled, y))
 
 
-def _notes(source: Source, unlabelled: Unlabelled, n: int) -> tuple[str, ...]:
-    """Return what there is to say of the reading of n examples; raise where there are none."""
-    if not n:
+def _notes(source: Source, unlabelled: Unlabelled, y: Array) -> tuple[str, ...]:
+    """Return what there is to say of the reading of examples; raise where rows without a label leave none, or one class."""
+    if unlabelled.count and len(y) and (y == y[0]).all():
+        raise DataError(f"{source.name}: {one_class(y.tolist()[0], unlabelled, remedy=False)}")
+    if not len(y):
         raise NoExampleError(f"{source.name}: there is no row with a label; {unlabelled.note}")
     notes = source.notes
     if source.skipped:
@@ -142,7 +144,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     y = np.concatenate(labels)
     y = np.array(y.tolist()) if y.dtype == object else _labels(y)
     names = tuple(features) if titled else None
-    notes = _notes(source, unlabelled, len(y))
+    notes = _notes(source, unlabelled, y)
     if y.dtype.kind == "U":
         distinct, place = np.unique(y, return_inverse=True)
         y, notes = np.array(as_one(distinct.tolist()))[place], (*notes, *alike(distinct.tolist()))

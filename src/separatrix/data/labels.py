@@ -7,7 +7,7 @@ Labels that are numbers are compared as numbers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from separatrix.data.batches import LABEL_WORDS
 from separatrix.data.errors import DataError, Origin, counted
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
-CHOICES = ("skip", "raise")
+CHOICES = ("skip", "raise", "keep")
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _PLAIN = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
@@ -33,24 +34,24 @@ class Unlabelled:
     ----------
     count : how many there are so far
     first : the place of the first one
+    words : words for a missing label that are labels
     """
 
     raising: bool = False
     count: int = 0
     first: str = ""
+    words: tuple[str, ...] = ()
 
     @classmethod
     def as_chosen(cls, missing_label: str) -> Unlabelled:
-        """Return the counter for "skip", or the one that raises for "raise"."""
-        if missing_label not in CHOICES:
-            raise DataError(f"missing_label={missing_label!r}: it must be skip or raise")
-        return cls(missing_label == "raise")
+        """Return the counter for "skip", the one that raises for "raise", or, for "keep", one to which words are labels."""
+        return cls(missing_label == "raise", words=words_kept(missing_label))
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
         """Tell which rows of a batch have a label; None if all have one."""
         if str(getattr(labels, "type", "")).startswith(("list", "large_list")):
             raise DataError(f"{origin.file}: the label holds lists, and a label is one value; name its column with label=")
-        missing = without_label(labels)
+        missing = without_label(labels, self.words)
         if missing is None:
             return None
         first = origin.place(int(np.argmax(missing)))
@@ -68,19 +69,36 @@ class Unlabelled:
         return f"left out {counted(self.count, 'row')} without a label (empty, NA, ? or null), the first: {self.first}"
 
 
-def without_label(labels: Any) -> NDArray[np.bool_] | None:
-    """Tell which labels, of a NumPy or an Arrow array, are missing; None if none is.
+def words_kept(missing_label: str) -> tuple[str, ...]:
+    """Return which words for a missing label are labels, by what is to be done with missing ones."""
+    if missing_label not in CHOICES:
+        raise DataError(f"missing_label={missing_label!r}: it must be skip, raise or keep")
+    return LABEL_WORDS if missing_label == "keep" else ()
+
+
+def one_class(label: Any, unlabelled: Unlabelled, remedy: bool = True) -> str:
+    """Return the message about examples of one class, which may be all that is left; with the remedy, if there is one."""
+    message = f"a boundary needs two classes, but there is only 1 class: {label!r}"
+    if not unlabelled.count:
+        return message
+    kept = "; if NA or such a word is a label, keep it with missing_label='keep'" if remedy else ""
+    return f"{message}; {unlabelled.note}{kept}"
+
+
+def without_label(labels: Any, words: Collection[str] = ()) -> NDArray[np.bool_] | None:
+    """Tell which labels, of a NumPy or an Arrow array, are missing, except `words`; None if none is.
 
     Examples
     --------
     >>> without_label(np.array([1.0, np.nan])), without_label(np.array(["a", "b"]))
     (array([False,  True]), None)
     """
+    markers = [marker for marker in NO_LABEL if marker not in words]
     if isinstance(labels, np.ndarray):
         if labels.dtype.kind == "f":
             missing: NDArray[np.bool_] = np.isnan(labels)
         elif labels.dtype.kind in "US":
-            missing = np.isin(np.char.strip(labels), np.array(NO_LABEL, labels.dtype.kind))
+            missing = np.isin(np.char.strip(labels), np.array(markers, labels.dtype.kind))
         else:
             return None
         return missing if missing.any() else None
@@ -94,7 +112,7 @@ def without_label(labels: Any) -> NDArray[np.bool_] | None:
             labels.dictionary_encode() if isinstance(labels, pa.Array) else labels.combine_chunks().dictionary_encode()
         )
         trimmed = pc.utf8_trim_whitespace(distinct.dictionary)
-        nameless = pc.is_in(trimmed, value_set=text_array(NO_LABEL).cast(trimmed.type))
+        nameless = pc.is_in(trimmed, value_set=text_array(markers).cast(trimmed.type))
         if not labels.null_count and not pc.any(nameless).as_py():
             return None
         of_entry = np.append(numpy_array(nameless), True)
@@ -114,21 +132,21 @@ def labels_at(labels: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def as_one(labels: Sequence[Any]) -> list[Any]:
-    """Return the labels; where all are numbers in text, equal ones as the shortest of them is written.
+    """Return the labels; where all are numbers in text and some are equal, the numbers.
 
     A file with gaps in its labels may have 1.0 where another has 1. A number with leading zeros is a name: 01 is not 1.
 
     Examples
     --------
     >>> as_one(["1.0", "0", "1"]), as_one(["1", "1.0", "maybe"]), as_one(["01", "1"])
-    (['1', '0', '1'], ['1', '1.0', 'maybe'], ['01', '1'])
+    ([1, 0, 1], ['1', '1.0', 'maybe'], ['01', '1'])
     """
     if not all(isinstance(label, str) and _PLAIN.fullmatch(label) for label in labels):
         return list(labels)
-    shortest: dict[Decimal, str] = {}
-    for label in sorted(labels, key=lambda label: (len(label), label)):
-        shortest.setdefault(Decimal(label), label)
-    return [shortest[Decimal(label)] for label in labels]
+    values = [Decimal(label) for label in labels]
+    is_whole = all(value == int(value) for value in values)
+    numbers: list[Any] = [int(value) if is_whole else float(value) for value in values]
+    return numbers if len(set(numbers)) == len(set(values)) < len(labels) else list(labels)
 
 
 def matching(labels: Sequence[Any], classes: Sequence[Any]) -> dict[Any, Any]:
@@ -154,20 +172,22 @@ def matching(labels: Sequence[Any], classes: Sequence[Any]) -> dict[Any, Any]:
     return {label: meant[label] for label in labels if label in meant}
 
 
-def matched(pairs: Mapping[Any, Any]) -> str:
-    """Say that labels were taken for classes.
+def matched(pairs: Mapping[Any, Any]) -> list[str]:
+    """Return a note that says which labels were taken for classes that are written otherwise, if any were.
 
     Examples
     --------
-    >>> matched({"TRUE": "True"})
-    "the label 'TRUE' is taken for the class 'True'"
+    >>> matched({"TRUE": "True", "1": 1})
+    ["the label 'TRUE' is taken for the class 'True'"]
     """
-    few = list(pairs.items())[:3]
-    labels, classes = (" and ".join(repr(str(each)) for each in side) for side in zip(*few, strict=True))
-    more = f" (and {len(pairs) - 3} more)" if len(pairs) > 3 else ""
-    if len(pairs) == 1:
-        return f"the label {labels} is taken for the class {classes}"
-    return f"the labels {labels} are taken for the classes {classes}{more}"
+    others = [(label, each) for label, each in pairs.items() if str(label) != str(each)]
+    if not others:
+        return []
+    labels, classes = (" and ".join(repr(str(each)) for each in side) for side in zip(*others[:3], strict=True))
+    more = f" (and {len(others) - 3} more)" if len(others) > 3 else ""
+    if len(others) == 1:
+        return [f"the label {labels} is taken for the class {classes}"]
+    return [f"the labels {labels} are taken for the classes {classes}{more}"]
 
 
 def _number(label: Any) -> Decimal | None:

@@ -254,6 +254,7 @@ def open_source(
     settle: bool = False,
     columns: Sequence[str] = (),
     encoding: str = "auto",
+    label_words: Sequence[str] = (),
     label_needed: bool = True,
     layout: Layout | None = None,
     expected: Mapping[str, str] | None = None,
@@ -274,6 +275,7 @@ def open_source(
     settle : look at all of a text before its columns get their types, and keep whole numbers whole.
     columns : names that a header would have: a first line that has all of them, or the label's, is one.
     encoding : of text, such as "utf-8", "latin-1" or "utf-16"; "auto": detected from the first megabyte.
+    label_words : words that stand for a missing value in other columns of delimited text, but are labels among labels.
     label_needed : whether it is an error if a table has no column of the label's name; else `label` is None there.
     layout : the columns by their places, where a model was trained on a file without a header.
     expected : what a model has learned of columns by name, "number" or "text", some of which may not be there: they are read
@@ -317,6 +319,7 @@ def open_source(
         Skips(on_error == "skip"),
         tuple(columns),
         encoding_called(encoding),
+        tuple(label_words),
         label_needed,
         layout,
         expected,

@@ -84,7 +84,7 @@ class _Discriminant:
     def _check(self) -> None:
         K = len(self.classes)
         if K < 2:
-            raise ValueError(f"a boundary needs two classes, but there is only 1 class: {self.classes.tolist()}")
+            raise ValueError(f"a boundary needs two classes, but there is only 1 class: {self.classes.tolist()[0]!r}")
         for label, moments in zip(self.classes.tolist(), self.moments, strict=True):
             if not moments.n:
                 raise ValueError(f"class {label!r} has no example, or only examples of weight zero: its mean is unknown")

@@ -19,7 +19,7 @@ import numpy as np
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, counted, no_column
-from separatrix.data.labels import Unlabelled, alike, labels_at, matched
+from separatrix.data.labels import Unlabelled, alike, labels_at, matched, one_class
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -92,8 +92,8 @@ def _read_blocks(
     """Read `source` into blocks; hold out a fraction of its rows, or those of `validation`.
 
     `learned` features are not learned again. Rows without a label are left out, or an error where `missing_label` is
-    "raise". What does not fit in memory is `mixed` on its way to the disk, or keeps its order. `report` is called after each
-    batch.
+    "raise"; where it is "keep", words such as NA are labels. What does not fit in memory is `mixed` on its way to the disk,
+    or keeps its order. `report` is called after each batch.
     """
     mixing_seed = seed if mixed else None
     blocks, held_out = Blocks(memory, folder, seed=mixing_seed), None
@@ -122,6 +122,8 @@ def _read_blocks(
     if not blocks.n:
         raise _nothing_left(source, counts[0])
     classes = blocks.settle()
+    if len(classes) < 2 and not learned:
+        raise DataError(f"{source.name}: {one_class(classes.tolist()[0], counts[0])}")
     if held_out is not None:
         held_out.settle(classes)
         if held_out.n == 0:
@@ -129,8 +131,8 @@ def _read_blocks(
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(blocks.labels.met())
-    if held_out is not None and (meant := held_out.labels.matching(classes)):
-        notes.append(f"held-out rows: {matched(meant)}")
+    if held_out is not None:
+        notes += [f"held-out rows: {note}" for note in matched(held_out.labels.matching(classes))]
     if held_out is not None and (unknown := held_out.unknown_labels()):
         have = counted(sum(unknown.values()), "held-out row has a label", "held-out rows have labels")
         named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
@@ -192,7 +194,7 @@ class _Split:
         """Learn the columns from the rows that are trained on."""
         from separatrix.data.arrow_arrays import number_array
 
-        counting, label = Unlabelled(self.unlabelled.raising), source.label
+        counting, label = Unlabelled(self.unlabelled.raising, words=self.unlabelled.words), source.label
         for first, batch in _numbered(source):
             table, kept = batch.table.drop_columns([label]), counting.kept(batch.table[label], batch.origin)
             if self.fraction:

@@ -119,7 +119,7 @@ def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Bloc
     """Return the state before the first example."""
     learner.check_parameters()
     if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+        raise ValueError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()[0]!r}")
     learner.n_features_in_ = blocks.d
     seed, C, C_scores = learner.seed(), learner.C, None
     if C == "auto":

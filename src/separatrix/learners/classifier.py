@@ -81,7 +81,7 @@ class PlainClassifier(Parameterized):
         rows = self.read_rows(X, reset=True)
         classes, codes = encode(labels)
         if len(classes) < 2:
-            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
         return rows, labels, classes, codes
 
     def is_fitted(self) -> bool:

@@ -268,7 +268,7 @@ def certify(
     rows, labels, names = read_examples(X, y)
     classes, codes = encode(labels)
     if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()}")
+        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
     if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
         raise ValueError(
             f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"

@@ -38,7 +38,7 @@ NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet", "engine", "mix"),
     "missing_label",
 )
-"""Options on which the model does not depend, or which the hash of the data stands for."""
+"""Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ class TrainOptions(ReadingOptions):
     def settings(self) -> dict[str, Any]:
         """Return what the model depends on besides the data, as JSON values: the model file stores it."""
         stored = {name: value for name, value in asdict(self).items() if name not in NOT_STORED and value is not None}
+        stored |= {"missing_label": self.missing_label} if self.missing_label == "keep" else {}
         settings: dict[str, Any] = json.loads(json.dumps(stored, default=str))
         return settings
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from separatrix.data import column_types as columns
 from separatrix.data.arrow_arrays import number_array, numpy_array
-from separatrix.data.batches import Options, TableBatch
+from separatrix.data.batches import CLASS_NAMES, Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialects.dialect import sniff
 from separatrix.data.dialects.records import BLANKS, Records, places_of, split_rows, squeezed
@@ -70,10 +70,6 @@ class _Table:
 
 STRAY_QUOTE = "a quote is never closed: it is read as a plain character"
 HEADER_AGAIN = "the header comes again: such lines are passed over"
-CLASS_NAMES = ("none", "None")
-"""Markers of a missing value that are as likely the name of a class: in a column of labels they are one."""
-
-
 PADDING, ROW_NAME = "\n", "\r"
 """What is behind the delimiter at the end of a line, and the name before a row of R's; no column can be called so."""
 
@@ -295,7 +291,7 @@ class DelimitedReader:
             table = self._parsed(text, types)
             if all(self._is_finite(table[name]) for name in self.names):
                 bare = {
-                    name: columns.stripped(table[name], self.missing) if self.kinds[name] == TEXT else table[name]
+                    name: columns.stripped(table[name], self._markers_in(name)) if self.kinds[name] == TEXT else table[name]
                     for name in self.names
                 }
                 if spelled is not None:
@@ -353,9 +349,14 @@ class DelimitedReader:
             for i in bad:
                 found.wrong[i] = f", column {place}: {undecodable(content[i].as_py(), self.options.encoding)}"
             is_text = self.kinds.get(name) == TEXT
-            made.append((columns.stripped if is_text else columns.trimmed)(column, self.missing))
+            made.append((columns.stripped if is_text else columns.trimmed)(column, self._markers_in(name)))
         found.mended.sort()
         return made, found
+
+    def _markers_in(self, name: str) -> tuple[str, ...]:
+        """Return what stands for a missing value in a column."""
+        words = self.options.label_words if name == self.label else ()
+        return tuple(marker for marker in self.missing if marker not in words)
 
     def _parsed(
         self, text: Any, types: dict[str, Any], only: Sequence[str] = (), markers: tuple[str, ...] | None = None
@@ -378,6 +379,10 @@ class DelimitedReader:
             ),
         )
         batch = table.combine_chunks().to_batches()[0]
+        if self.options.label_words and self.label is not None and markers is None and self.label in types:
+            place, own = names.index(self.label) - self.dialect.row_names, self._markers_in(self.label)
+            labels = self._parsed(text, {self.label: types[self.label]}, [self.label], own)
+            batch = batch.set_column(place, self.label, labels[self.label])
         if not self.dialect.padded or only:
             return batch
         if np.any(numpy_array(pc.binary_length(pc.utf8_trim_whitespace(batch[PADDING]))) > 0):
