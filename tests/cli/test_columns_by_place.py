@@ -96,7 +96,7 @@ def test_a_model_of_an_earlier_version_has_no_delimiter(amounts):
     layout = Layout.of(["c0", "c2"], "c1")
     assert layout.names_of(3, False) == layout.names_of(3, True) == ("c0", "c1", "c2")
     assert layout.names_of(2, False) == ("c0", "c2") and layout.names_of(2, True) is None
-    assert Layout.of(["c1", "c3"], "c0") is None and Layout.of(["c0"], None) is None
+    assert Layout.of(["c1", "c3"], "c0") is None and Layout.of(["c0"], None) is None and Layout.of([], "c0") is None
 
 
 def test_shards_know_the_delimiter_too(messages, tmp_path):

@@ -192,8 +192,10 @@ def test_words_for_a_missing_label_can_be_kept(folder, engine):
     summary = json.loads(run("train", "data.csv", "--missing-label", "keep", "--json", "-o", "model.sepx", *engine).stdout)
     assert summary["classes"] == {"EU": 100, "NA": 100} and summary["unlabelled"] == 2 and summary["training_error"] == 0.0
     assert any(line.split() == ["b", "category", "2", "29"] for line in summary["columns"])  # NA is missing elsewhere
+    assert "left out 2 rows without a label (empty), the first: data.csv, line 202" in summary["notes"]
     evaluation = json.loads(run("evaluate", "model.sepx", "data.csv", "--json").stdout)
     assert evaluation["accuracy"] == 1.0 and evaluation["rows"] == 200 and evaluation["unlabelled"] == 2
+    assert evaluation["notes"] == ["left out 2 rows without a label (empty, ? or null), the first: data.csv, line 202"]
     assert run("predict", "model.sepx", "data.csv").stdout.count('"NA"') == 100
 
 

@@ -66,7 +66,9 @@ class Unlabelled:
         """What a person is told; nothing if every row has a label."""
         if not self.count:
             return ""
-        return f"left out {counted(self.count, 'row')} without a label (empty, NA, ? or null), the first: {self.first}"
+        *markers, last = ["empty", *(word for word in ("NA", "?", "null") if word not in self.words)]
+        missing = f"{', '.join(markers)} or {last}" if markers else last
+        return f"left out {counted(self.count, 'row')} without a label ({missing}), the first: {self.first}"
 
 
 def words_kept(missing_label: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def from_table_on(rows: Rows, usual: int, name: str, options: Options) -> Rows:
     if not _are_titles(titles, [row for _, row in table], usual, options):
         if len(table) >= ENOUGH_ROWS and len(titles[0]) != usual and not _has_untitled_column(rows):
             what = f"{counted(len(titles[0]), 'column')} where most lines have {usual}"
-            remedy = "quote values with a delimiter in them, or delete the line if the table begins below it"
+            remedy = "quote values with a delimiter in them (quote= names the quote), or delete the line if it is no header"
             raise DataError(f"{name}, line {rows[0][0] + 1}: {what}; name every column, {remedy}")
         return rows
     are = "line before the table is" if begin == 1 else "lines before the table are"

@@ -42,7 +42,7 @@ class Layout:
         (0, 2, None)
         """
         n = len(features) + 1
-        if label is None or sorted([*features, label]) != sorted(map(name_at, range(n))):
+        if not len(features) or label is None or sorted([*features, label]) != sorted(map(name_at, range(n))):
             return None
         place = _PLACE.fullmatch(label if chosen is None else chosen)
         return None if place is None else cls(tuple(features), label, int(place[1]) % n, delimiter)
