@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from ast import literal_eval
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -116,9 +117,23 @@ def tell(verb: str, notes: Iterable[str]) -> None:
 
 @contextmanager
 def errors_reported(verb: str, subject: object) -> Iterator[None]:
-    """Turn an error about the input into one line; a message that names no file is prefixed with `subject`."""
+    """Turn an error about the input into one line; a message that names no file is prefixed with `subject`.
+
+    Warnings of the library become notes.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            show = warnings.showwarning
+
+            def show_as_note(message: Warning | str, category: type[Warning], *place: Any) -> None:
+                if issubclass(category, UserWarning):
+                    tell(verb, [str(message)])
+                else:
+                    show(message, category, *place)
+
+            warnings.showwarning = show_as_note  # type: ignore[assignment]
+            yield
     except BrokenPipeError:  # the reader of our output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(0) from None

@@ -15,7 +15,7 @@ from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
-from separatrix.cli.summary import learner_figures, warnings_about
+from separatrix.cli.summary import SORTED_ROWS, learner_figures, warnings_about
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.cluster.engine_choice import engine_of
@@ -26,6 +26,7 @@ from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
+from separatrix.learners.inputs import SortedRowsWarning
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.archive import save
@@ -42,7 +43,8 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     reading = options.reading() | {"missing_label": options.missing_label}
     began = time.perf_counter()
     with ShardProgress(options.quiet or options.as_json) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnlikeShardsWarning)  # the summary has it
+        for category in (UnlikeShardsWarning, SortedRowsWarning):  # the summary has them
+            warnings.simplefilter("ignore", category)
         model = fit(
             *(learner, options.data),
             engine=options.engine,
@@ -78,6 +80,8 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner)
     if "unlike_shards" in facts:
         summary["warnings"].append(facts["unlike_shards"])
+    if facts.pop("sorted_rows", False):
+        summary["warnings"].append(SORTED_ROWS)
     if options.output is not None:
         save(model, options.output)
         summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}

@@ -23,6 +23,7 @@ from separatrix.learners.linear_base import LinearLearner
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
 FRACTION = re.compile(r"[-+]?\d*[.,]\d+")
+SORTED_ROWS = "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 
@@ -81,9 +82,7 @@ def summarise(
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
     summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner)
     if learner.order == "cyclic" and not learner.converged_ and blocks.in_runs():
-        summary["warnings"].append(
-            "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
-        )
+        summary["warnings"].append(SORTED_ROWS)
     return summary
 
 

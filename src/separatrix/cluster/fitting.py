@@ -25,7 +25,7 @@ from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
 from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumnsError, new_training_id
-from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
+from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint, strange_labels
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
@@ -177,6 +177,7 @@ class _Fit:
             check_alike(summaries, self.engine.names)
             summaries = self._deal(train, summaries, checkpoint)
             classes = classes_of([summaries[number] for number in train])
+            self.notes = strange_labels([summaries[number] for number in held_out_numbers], classes)
             if self.reader.features is not None:
                 d = self.reader.features.n_features_out_
                 summaries = {number: summary._replace(d=d) for number, summary in summaries.items()}
@@ -321,7 +322,8 @@ class _Fit:
             for label, count in zip(summary.labels, summary.counts.tolist(), strict=True):
                 counts[str(label)] = counts.get(str(label), 0) + count
         unlabelled = sum(summary.unlabelled for summary in files)
-        notes = [*dict.fromkeys(self.text_columns.values()), *(note for summary in files for note in summary.notes)][:10]
+        described = [*files, *(self.file_summaries[number] for number in mixture.held_out if number not in drawn)]
+        notes = [*self.text_columns.values(), *self.notes, *(note for summary in described for note in summary.notes)]
         return {
             "data": self.data,
             "format": self.reader.format,
@@ -335,9 +337,10 @@ class _Fit:
             "mix": self.mix,
             "margin": margin_of(mixture),
             "problems": [problem for summary in files for problem in summary.problems][:3],
-            **({"notes": notes} if notes else {}),
+            **({"notes": [*dict.fromkeys(notes)][:10]} if notes else {}),
             **({"unlabelled": unlabelled} if unlabelled else {}),
             **({} if self.deal_seed is None else {"dealt": True}),
+            **({"sorted_rows": True} if mixture.presents_sorted_rows() else {}),
             **({} if self.warning is None else {"unlike_shards": self.warning}),
         }
 

@@ -139,6 +139,10 @@ class ShardExamples(NamedTuple):
     label_numbers: Ints
 
 
+DEALING = 0xDEA1
+"""Keeps the random numbers that deal rows apart from all others."""
+
+
 @dataclass
 class Deal:
     """Which rows of which shards make up each new shard.
@@ -169,7 +173,8 @@ class Recipients:
     """The new shards to which the rows of an old shard go, in the order of the rows."""
 
     def __init__(self, seed: int, old: int, numbers: Ints) -> None:
-        self._random, self._numbers = np.random.default_rng([seed, old]), numbers
+        # A first number of its own: default_rng([0, 0]) gives the numbers of default_rng(0), which made many a data set.
+        self._random, self._numbers = np.random.default_rng([DEALING, seed, old]), numbers
 
     def next(self, n: int) -> Ints:
         """Return the numbers of the new shards of the next n rows."""
@@ -320,7 +325,9 @@ def _summarized(name: str, X: Any, labels: list[Any], label_numbers: Ints) -> tu
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
     counts = np.bincount(label_numbers, minlength=len(labels))
-    summary = ShardSummary(rows.n, rows.d, rows.sparse, labels, None, counts, radius_squared, b"", 0, [], None, 0, [])
+    changes = int(np.count_nonzero(np.diff(label_numbers)))
+    read: tuple[bytes, int, list[str], None, int, list[str]] = (b"", 0, [], None, 0, [])  # filled in by who read it
+    summary = ShardSummary(rows.n, rows.d, rows.sparse, labels, None, counts, radius_squared, *read, changes)
     if not rows.sparse:
         return summary, {"label_numbers": label_numbers, "dense": rows.source}
     X = rows.source
@@ -359,7 +366,7 @@ def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEI
     """Return the examples with the number of each label among the classes (−1: none of them) and the weight of its class."""
     labels = LabelIndex()
     labels.add(examples.summary.labels)
-    class_of = labels.among(classes)
+    class_of = labels.among(classes, as_written=False)  # only held-out labels can differ
     codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix.data.errors import DataError
+from separatrix.data.labels import strangers
 from separatrix.engine.labels import check_kinds
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import LabelIndex
@@ -30,6 +31,8 @@ class ShardSummary(NamedTuple):
     names: list[str] | None
     unlabelled: int
     notes: list[str]
+    changes: int = 0
+    """How many rows have another label than the one before."""
 
 
 Summaries = dict[int, ShardSummary]
@@ -79,6 +82,21 @@ def check_alike(summaries: Summaries, names: list[str]) -> None:
             raise DataError(
                 f"{names[number]} has {_shape(summary)}, but {first_name} has {_shape(expected)}: they must agree"
             )
+
+
+def strange_labels(held_out: list[ShardSummary], classes: Array) -> list[str]:
+    """Return a note on held-out labels that are no class, if there are any; raise if no held-out row has one."""
+    if not held_out:
+        return []
+    n, counts = sum(summary.n for summary in held_out), class_counts(held_out).sum(axis=0).tolist()
+    if not n:
+        raise DataError("the held-out shards have no row with a label")
+    labels = LabelIndex()
+    for summary in held_out:
+        labels.add(summary.labels)
+    codes = labels.among(classes, as_written=False).tolist()
+    unknown = {label: count for label, count, code in zip(labels.met(), counts, codes, strict=True) if code < 0}
+    return [strangers(unknown, n, "the held-out shards")] if unknown else []
 
 
 def _shape(summary: ShardSummary) -> str:

@@ -22,7 +22,7 @@ from separatrix.data.errors import NoExampleError
 from separatrix.data.labels import without_label
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.rules import RULES
@@ -227,7 +227,8 @@ class MakePass(ExampleWork):
         before = self.weights.at(features)
         run = self._run(problem.rows, before)
         seed = self.seed + (shard.number << 64)
-        mistakes = run.present(problem, visits(self.learner.order, problem.rows, seed, self.number))
+        order = order_for(self.learner.order, problem.rows, problem.codes)
+        mistakes = run.present(problem, visits(order, problem.rows, seed, self.number))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
         counts = np.array([[shard.number, mistakes, *run.tally, n, max(run.heaviest, default=1.0)]])
         if self.lone:

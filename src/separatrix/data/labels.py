@@ -107,6 +107,23 @@ def labels_at(labels: Any, rows: NDArray[np.int64]) -> Any:
     return labels.take(number_array(rows))
 
 
+def strangers(unknown: dict[Any, int], n: int, name: str) -> str:
+    """Return a note on held-out labels that no training row has, with their counts among n rows; raise if that is all.
+
+    Examples
+    --------
+    >>> strangers({"bird": 2, "fish": 1}, 10, "test.csv")
+    '3 held-out rows have labels that no training row has, counted as wrong: bird (2), fish (1)'
+    """
+    total, rest = sum(unknown.values()), " …" if len(unknown) > 6 else ""
+    if total == n:
+        labels = ", ".join(str(label)[:40] for label in list(unknown)[:6])
+        raise DataError(f"{name}: none of the {counted(n, 'held-out row')} has a label of a training row: {labels}{rest}")
+    have = counted(total, "held-out row has a label", "held-out rows have labels")
+    named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
+    return f"{have} that no training row has, counted as wrong: {named}{rest}"
+
+
 def alike(labels: Sequence[Any]) -> list[str]:
     """Return a note for labels that differ only in case, and one for equal numbers: they may be meant as one class.
 

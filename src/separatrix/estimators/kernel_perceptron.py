@@ -22,7 +22,7 @@ from separatrix.engine.rules import tie_code
 from separatrix.engine.stopping import Cycle, History, reasons, why_not_converged
 from separatrix.estimators.base import ErrorDrivenEstimator
 from separatrix.learners.classifier import ErrorDrivenClassifier
-from separatrix.learners.inputs import HeldOut, schema_kept
+from separatrix.learners.inputs import HeldOut, schema_kept, warn_if_sorted
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.solvers.dual import DualPasses, DualRun
@@ -159,6 +159,8 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
             self.validation_scores_ = history.scores
         elif hasattr(self, "validation_scores_"):
             del self.validation_scores_
+        if self.order == "cyclic" and not self.converged_:
+            warn_if_sorted(problem.codes)
         return self
 
     def _new_run(self, problem: Problem, classes: Array) -> DualRun | ProjectedRun:

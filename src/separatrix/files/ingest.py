@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, counted, no_column
-from separatrix.data.labels import Unlabelled, alike, labels_at
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
+from separatrix.data.labels import Unlabelled, alike, labels_at, strangers
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -125,15 +125,12 @@ def _read_blocks(
     classes = blocks.settle()
     if held_out is not None:
         held_out.settle(classes)
-        if held_out.n == 0:
-            raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
+        _check_held_out(held_out, source, validation, counts[-1])
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(classes.tolist())
     if held_out is not None and (unknown := held_out.unknown_labels()):
-        have = counted(sum(unknown.values()), "held-out row has a label", "held-out rows have labels")
-        named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
-        notes.append(f"{have} that no training row has, counted as wrong: {named}{' …' if len(unknown) > 6 else ''}")
+        notes.append(strangers(unknown, held_out.n, (validation or source).name))
     return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 
@@ -167,6 +164,14 @@ def _nothing_left(source: Source, unlabelled: Unlabelled) -> DataError:
         ask = "" if source.label is None else f"; is {source.label} the label column? label= names another one"
         return NoExampleError(f"{source.name}: there is no row with a label to learn from; {unlabelled.note}{ask}")
     return DataError(f"{source.name}: every example is held out: nothing is left to learn from")
+
+
+def _check_held_out(held_out: Blocks, source: Source, validation: Source | None, unlabelled: Unlabelled) -> None:
+    """Raise where no held-out row can be evaluated."""
+    if held_out.n == 0 and validation is not None:
+        raise NoExampleError(f"{validation.name}: there is no row with a label; {unlabelled.note or 'it has no rows'}")
+    if held_out.n == 0:
+        raise DataError(f"{source.name}: no row is held out: there are too few for such a fraction")
 
 
 def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:

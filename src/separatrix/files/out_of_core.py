@@ -16,7 +16,7 @@ import numpy as np
 
 from separatrix.engine.labels import Codes
 from separatrix.engine.loop import train
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run, Snapshot
@@ -182,7 +182,8 @@ class BlockPasses:
             problem = weighted(learner, run.classes, self.blocks.read(k), self.blocks)
             if number == 0:
                 run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
-            visited = visits(learner.order, problem.rows, run.seed, number * len(self.blocks) + k)
+            turn = number * len(self.blocks) + k
+            visited = visits(order_for(learner.order, *problem[:2]), problem.rows, run.seed, turn)
             state.partial += run.present(problem, visited, self.blocks.numbers(k))
             state.block += 1
             if state.block < len(self.blocks):

@@ -15,6 +15,8 @@ from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
 
+_ONES_BETWEEN_CHECKS = 64
+
 
 class HeldOut(NamedTuple):
     """Examples kept out of training: some rows (none named: all) and their classes."""
@@ -28,6 +30,10 @@ class HeldOut(NamedTuple):
         return self.rows.take(self.which) if self.which.size else self.rows
 
 
+class SortedRowsWarning(UserWarning):
+    """The rows are sorted by label, and are presented in that order."""
+
+
 class LabelRuns:
     """Watches the labels of a stream: do equal ones follow each other, as in rows sorted by label?"""
 
@@ -36,6 +42,17 @@ class LabelRuns:
         self.changes = 0
         self.last: Any = None
         self.warned = False
+        self._since_check = 0
+
+    def watch_one(self, label: Any) -> None:
+        """Count one label; now and then, see whether they come in runs."""
+        self.counts[label] += 1
+        self.changes += label != self.last
+        self.last = label
+        self._since_check += 1
+        if self._since_check == _ONES_BETWEEN_CHECKS:
+            self._since_check = 0
+            self._check()
 
     def watch(self, y: Array) -> None:
         """Count the next labels; warn once, as soon as they come in runs."""
@@ -46,11 +63,15 @@ class LabelRuns:
         ends = y[[0, -1]].tolist()
         self.changes += int(np.count_nonzero(y[1:] != y[:-1])) + (ends[0] != self.last)
         self.last = ends[1]
-        if come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
+        self._check()
+
+    def _check(self) -> None:
+        if not self.warned and come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
             self.warned = True
             warnings.warn(
                 "labels come in runs, as in rows sorted by label: what is learned last overrides what came before; "
                 "shuffle the rows, or use fit, which shuffles them",
+                SortedRowsWarning,
                 stacklevel=4,
             )
 
@@ -58,11 +79,17 @@ class LabelRuns:
 def warn_if_sorted(codes: Codes) -> None:
     """Warn where rows that were presented in their order are sorted by label; `codes` are places among the classes."""
     if come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes)))):
-        warnings.warn(
-            'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
-            'use order="shuffle"',
-            stacklevel=3,
-        )
+        warn_of_sorted_rows(stacklevel=4)
+
+
+def warn_of_sorted_rows(stacklevel: int) -> None:
+    """Warn that the rows are sorted by label, and presented in their order."""
+    warnings.warn(
+        'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
+        'use order="shuffle"',
+        SortedRowsWarning,
+        stacklevel=stacklevel,
+    )
 
 
 class NoneHeldOutError(ValueError):
