@@ -135,9 +135,10 @@ class ProgressiveValidation:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a snapshot."""
-        counts = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
-        runs = {"watched": list(self.watched), "changes": self.changes, "last_class": self.last_class}
-        return counts | (runs if self.watched else {}) | {
+        counts: dict[str, Any] = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
+        if self.watched:
+            counts |= {"watched": list(self.watched), "changes": self.changes, "last_class": self.last_class}
+        return counts | {
             "met": list(self.met),
             "missed": list(self.missed),
             "windows": self.windows.state(),
