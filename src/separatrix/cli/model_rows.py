@@ -52,6 +52,7 @@ class ModelRows:
             columns=getattr(self.model.features, "feature_names_in_", ()),
             missing=[marker for marker in MISSING if marker not in self.classes.tolist()],
             expected=getattr(self.model.features, "kinds_as_read", dict)(),
+            unused=getattr(self.model.features, "left_out", tuple)(),
             **reading,
         )
         kind = "rows" if self.model.features is None else "columns"

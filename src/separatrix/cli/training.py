@@ -117,7 +117,7 @@ class Training:
 
     def _open(self, data: str, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
-        return open_source(data, label=label, expected=expected, **options.reading())
+        return open_source(data, label=label, expected=expected, unused=options.drop or (), **options.reading())
 
     def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options

@@ -242,6 +242,7 @@ class _Fit:
     def _set_features(self, fitted: TableFeaturizer) -> None:
         self.features = fitted
         self.reader = replace(self.reader, features=fitted.without_names())
+        self.reader.leave_out(fitted.left_out())
 
     # Dealing.
 

@@ -12,7 +12,7 @@ import os
 import pickle
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -211,6 +211,12 @@ class ShardReader:
         if self.file_reader is None or self.format == "built-in":
             return open_source(shard.chunk, label=self.label, threads=1, **self.options)
         return Source(shard.name, [os.fspath(shard.chunk)], self.format, self.file_reader, self.file_reader.options)
+
+    def leave_out(self, columns: Collection[str]) -> None:
+        """Read files without looking at these columns."""
+        if hasattr(self.file_reader, "settled"):
+            self.file_reader.options.unused.update(columns)
+            self.file_reader.settled()
 
     @property
     def trusts_quotes(self) -> bool:

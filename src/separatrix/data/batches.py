@@ -96,6 +96,8 @@ class Options:
     encoding: str = "auto"
     expected: Mapping[str, str] | None = None
     """What a model has learned of columns, by name: they are read so, whatever share of them are words."""
+    unused: set[str] = field(default_factory=set)
+    """Columns that nobody looks at, since a model leaves them out: whatever they hold is right."""
     notes: dict[str, str] = field(default_factory=dict)
     """What a person should know of the reading, each under a name, so that it is said once."""
 

@@ -71,7 +71,7 @@ def read_source(
         place.name = "the file object" if content is None else name
     if content is not None:
         reading["format"] = "csv"
-    source = open_source(place, label=label, settle=True, **reading)
+    source = open_source(place, label=label, settle=True, unused=drop, **reading)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)

@@ -8,6 +8,7 @@ such as "unknown" or "--", which say that there is no number, do not count for t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from separatrix.data.column_types import MOSTLY, says_nothing
@@ -46,6 +47,11 @@ class StrayWords:
         self.nothing[name] += says_nothing(word)
         self.values[name] += 1
         self.first.setdefault(name, f"{shown(word)} at {place}")
+
+    def forget(self, names: Collection[str]) -> None:
+        """Leave out columns that nobody looks at."""
+        for name in names:
+            del self.words[name]
 
     def many(self) -> list[str]:
         """Return the columns that are text rather than numbers."""

@@ -260,7 +260,11 @@ class TableFeaturizer(Parameterized):
         kinds = {
             name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name) or schema.is_spelled_out(name)
         }
-        return {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
+        return {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT) and name in schema.parts}
+
+    def left_out(self) -> list[str]:
+        """Return the columns that have no features, whatever they hold."""
+        return [name for name, role in self.schema.roles.items() if role.role == DROP]
 
     def without_names(self) -> TableFeaturizer:
         """Return the same features without the names of hashed words, which `transform` does not need."""

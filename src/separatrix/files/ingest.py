@@ -117,7 +117,7 @@ def _read_blocks(
         if features is None:
             separate.add_rows(validation, report)
         else:
-            validation.read_as(source)
+            validation.read_as(source, features.left_out())
             separate.add_tables(features, validation, _label_of(validation, source), report)
         counts.append(separate.unlabelled)
     if not blocks.n:

@@ -15,6 +15,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
+from separatrix.web.server.request_reader import Limits, RequestReader
 from support.server_process import ServerProcess, examples, matrix, run, served
 
 
@@ -151,6 +152,17 @@ def test_a_text_model_from_nothing_explains_by_words(tmp_path):
         told = client.predict("free call")["scores"]
     scores = load(tmp_path / "m.sepx").decision_function(["free call"])
     assert {s["class"]: s["score"] for s in told}["spam"] == scores[0]
+
+
+def test_a_column_that_was_left_out_may_hold_anything():
+    features = TableFeatures().fit({"id": np.arange(50), "age": np.arange(50) % 7})
+    assert features.left_out() == ["id"]
+    reader = RequestReader(features, Limits())
+    bodies = [{"row": {"id": number, "age": 3}} for number in (5, "A5", [1], None, {"no": 5})] + [{"row": {"age": 3}}]
+    examples = reader.lines(b"\n".join(json.dumps(body).encode() for body in bodies), labelled=False)
+    assert examples.n == 6
+    expected = features.transform({"age": [3] * 6})
+    assert np.array_equal(examples.indices, expected.indices) and np.array_equal(examples.data, expected.data)
 
 
 def test_a_trained_table_model_takes_rows(tmp_path):

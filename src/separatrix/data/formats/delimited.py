@@ -137,7 +137,7 @@ class DelimitedReader:
         for name, column in zip(self.names, table, strict=True):
             exact = self.options.settle or name == self.label
             self.kinds[name] = columns.wider(self.kinds.get(name), columns.kind_of(column, 1.0 if exact else columns.MOSTLY))
-            if self.options.settle and columns.inexact(column):
+            if self.options.settle and name not in self.options.unused and columns.inexact(column):
                 raise DataError(
                     f"{self.file}, column {name}: whole numbers that long cannot be held exactly; scale them down"
                 )
@@ -146,6 +146,8 @@ class DelimitedReader:
         """Fix the types: as asked for, as declared, or as found; numbers are whole only where that is certain."""
         for name in self.names:
             kind = self.options.kind_of(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
+            if name in self.options.unused:
+                kind = TEXT
             if kind not in TYPES:
                 raise DataError(f"types[{name!r}] is {kind!r}, not one of {', '.join(TYPES)}")
             if name == self.label and kind != WHOLE and name not in self.options.types:

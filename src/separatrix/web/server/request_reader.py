@@ -238,4 +238,5 @@ class RequestReader:
                 raise RequestError(
                     422, f"{place(i)}unknown column {min(unknown)!r:.60}; the columns are {', '.join(columns[:20])}"
                 )
-        return pa.table({name: value_array([row.get(name) for row in rows]) for name in columns})
+        unused = set(self.features.left_out())
+        return pa.table({name: value_array([row.get(name) for row in rows]) for name in columns if name not in unused})
