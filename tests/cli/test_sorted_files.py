@@ -10,8 +10,10 @@ from click.testing import CliRunner
 from separatrix import AveragedPerceptron, KernelPerceptron, Perceptron, TableFeatures, load
 from separatrix.analysis.tracing import presentations
 from separatrix.cli import app
+from separatrix.cli.summary import warnings_about
 from separatrix.data.reading import open_source
 from separatrix.engine.rows import Rows
+from separatrix.learners.linear import AveragedLearner
 
 RNG = np.random.default_rng(8)
 N = 4000
@@ -121,6 +123,43 @@ def test_a_model_no_better_than_the_majority_class_is_warned_about(tmp_path, hol
     printed = call("train", tmp_path / "noise.csv", "--passes", 3, *holdout)
     assert "no better than always predicting fine" in printed
     assert "no row of fraud" in printed and "--class-weight balanced" in printed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_classes_told_apart_no_better_than_by_a_guess_are_warned_about(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rare = rng.random(3000) < 0.1
+    for name, shift in (("noise", 0.0), ("signal", 1.0)):
+        x = rng.normal(size=3000) + shift * rare
+        lines = [f"{value:.3f},{'fraud' if y else 'fine'}" for value, y in zip(x, rare, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,kind", *lines]) + "\n")
+    weighted = ("--class-weight", "balanced", "--holdout", 0.3)
+    warning = "the model is no better than a guess (balanced accuracy, the mean of the classes' recalls, 0."
+    assert warning in call("train", tmp_path / "noise.csv", *weighted)
+    assert "warning" not in call("train", tmp_path / "signal.csv", *weighted)
+
+
+def test_weights_are_proposed_only_where_a_missed_class_is_rare():
+    advice = "--class-weight balanced"
+    common = warnings_about(np.array([50, 0, 45]), np.array([50, 50, 50]), ["a", "b", "c"], AveragedLearner())
+    assert common == ["no row of b (50 rows) is predicted as such"]
+    rare = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner())
+    assert advice in rare[1] and "no row of b (20 rows)" in rare[1]
+    weighted = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner(class_weight="balanced"))
+    assert "no better than a guess" in weighted[0] and advice not in "".join(weighted)
+    few = warnings_about(np.array([3, 3]), np.array([3, 3]), ["a", "b"], AveragedLearner(class_weight="balanced"))
+    assert few == []
+
+
+def test_the_order_is_the_reason_that_is_named_where_rows_are_sorted(tmp_path):
+    for name in ("iris", "wine"):
+        printed = call("train", name, "--order", "cyclic", "--learner", "last", "--passes", 1)
+        assert "predicted as such" in printed and "--class-weight" not in printed
+    rng = np.random.default_rng(1)
+    rows = [f"{rng.normal() + 3 * (k >= 700):.2f},{'a' if k < 300 else 'b' if k < 700 else 'c'}" for k in range(720)]
+    (tmp_path / "sorted.csv").write_text("\n".join(["x,kind", *rows]) + "\n")
+    printed = call("train", tmp_path / "sorted.csv", "--order", "cyclic", "--learner", "last", "--passes", 1)
+    assert "the rows are sorted by label" in printed and "--class-weight" not in printed
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from separatrix.cli.errors import in_options
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
-from separatrix.cli.summary import SORTED_ROWS, learner_figures, warnings_about
+from separatrix.cli.summary import learner_figures, warnings_about
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.cluster.engine_choice import engine_of
@@ -77,11 +77,10 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     }
     counts = np.array(list(facts["classes"].values()))
     correct = np.rint(learner.training_recalls_ * counts).astype(np.int64)
-    summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner)
+    sorted_rows = facts.pop("sorted_rows", False)
+    summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner, sorted_rows)
     if "unlike_shards" in facts:
         summary["warnings"].append(facts["unlike_shards"])
-    if facts.pop("sorted_rows", False):
-        summary["warnings"].append(SORTED_ROWS)
     if options.output is not None:
         save(model, options.output)
         summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}

@@ -26,6 +26,10 @@ FRACTION = re.compile(r"[-+]?\d*[.,]\d+")
 SORTED_ROWS = "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
+RARE = 0.5
+"""A class is rare that has less than this part of the rows that it would have if all had as many."""
+NOISE = 2.0
+"""By so many standard deviations an accuracy must exceed that of a guess."""
 
 
 def summarise(
@@ -80,20 +84,24 @@ def summarise(
     counts, right = counts_by_class(evaluated, K, lambda rows: learner.decide(learner.scores(rows), K))
     if held_out is None:
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
-    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner)
-    if learner.order == "cyclic" and not learner.converged_ and blocks.in_runs():
-        summary["warnings"].append(SORTED_ROWS)
+    sorted_rows = learner.order == "cyclic" and not learner.converged_ and blocks.in_runs()
+    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows)
     return summary
 
 
-def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner) -> list[str]:
+def warnings_about(
+    right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner, sorted_rows: bool = False
+) -> list[str]:
     """Return what a user should know before trusting a model that gets so many rows of each class right.
 
-    `counts` are the rows of each class that the model was evaluated on.
+    `counts` are the rows of each class that the model was evaluated on; `sorted_rows`: the rows that it was trained on came
+    sorted by label.
     """
     warnings = []
     n, largest = int(counts.sum()), int(np.argmax(counts))
-    if learner.class_weight is None and int(right.sum()) <= counts[largest] and len(classes) > 1 and n:
+    if len(classes) > 1 and n and learner.class_weight is not None:
+        warnings += _no_better_than_guessing(right, counts)
+    elif len(classes) > 1 and n and int(right.sum()) <= counts[largest]:
         warnings.append(
             f"the model is no better than always predicting {classes[largest]} (accuracy {right.sum() / n:.4f}, where "
             f"{counts[largest] / n:.4f} of the rows have that label)"
@@ -101,9 +109,27 @@ def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: Linea
     missed = [k for k in np.flatnonzero((right == 0) & (counts >= FEW_ROWS)).tolist() if k != largest]
     if missed:
         named = ", ".join(f"{classes[k]} ({counts[k]:,} rows)" for k in missed[:3]) + (" …" if len(missed) > 3 else "")
-        advice = "" if learner.class_weight else "; --class-weight balanced gives rare classes more weight"
+        rare = RARE * n / max(1, int(np.count_nonzero(counts)))
+        helps = learner.class_weight is None and not sorted_rows and any(counts[k] < rare for k in missed)
+        advice = "; --class-weight balanced gives rare classes more weight" if helps else ""
         warnings.append(f"no row of {named} is predicted as such{advice}")
-    return warnings
+    return [*warnings, SORTED_ROWS] if sorted_rows else warnings
+
+
+def _no_better_than_guessing(right: Ints, counts: Ints) -> list[str]:
+    """Return a warning where weighted classes are told apart no better than by chance, with a margin for noise."""
+    present = counts > 0
+    n, hits = counts[present], right[present]
+    recall = float((hits / n).mean())
+    smoothed = (hits + 1) / (n + 2)  # a recall of 0 or 1 in a few rows is not certain either
+    deviation = float(np.sqrt((smoothed * (1 - smoothed) / n).sum())) / len(n)
+    if len(n) < 2 or recall > 1 / len(n) + NOISE * deviation:
+        return []
+    chance = ", and the difference may be chance" if recall > 1 / len(n) else ""
+    return [
+        f"the model is no better than a guess (balanced accuracy, the mean of the classes' recalls, {recall:.4f}; a guess "
+        f"has {1 / len(n):.4f}{chance})"
+    ]
 
 
 def learner_figures(learner: LinearLearner, n: int) -> dict[str, Any]:
