@@ -218,7 +218,7 @@ GOOD = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
         (None, [], "no such file"),
         ("", [], "is empty"),
         ("a,b,y\n", [], "there is no example in it"),
-        ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: ['u']"),
+        ("a,b,y\n1,x,u\n2,z,u\n", [], "only 1 class: 'u'"),
         ("a,b,y\n1,x,u\n2,z,\n", ["--missing-label", "raise"], "line 3: the label is missing"),
         ("a,b,y\n1,x,u\n2,z\n", [], "line 3"),
         (GOOD, ["--label", "w"], "there is no column 'w'"),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
-from separatrix.cli.errors import in_options
+from separatrix.cli.errors import described
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
@@ -68,7 +68,7 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "notes": facts.pop("notes", []),
         "problems": facts.pop("problems"),
         "dealt": facts.get("dealt", False),
-        "columns": in_options(model.features.describe()).splitlines() if isinstance(model.features, TableFeaturizer) else [],
+        "columns": described(model.features) if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
         "training_error": learner.training_error_,
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),

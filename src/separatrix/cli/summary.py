@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from separatrix import __version__
-from separatrix.cli.errors import in_options
+from separatrix.cli.errors import described, in_options
 from separatrix.data.errors import counted
 from separatrix.data.reading import Source
 from separatrix.engine.presenting import Problem
@@ -70,7 +70,7 @@ def summarise(
         "notes": gathered.notes,
         "problems": source.problems[:3],
         "spilled_bytes": blocks.spilled,
-        "columns": [] if gathered.features is None else in_options(gathered.features.describe()).splitlines(),
+        "columns": [] if gathered.features is None else described(gathered.features),
         **learner_figures(learner, blocks.n),
         "seconds_reading": round(seconds_reading, 3),
         "seconds_training": round(seconds_training, 3),

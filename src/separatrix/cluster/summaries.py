@@ -9,7 +9,7 @@ import numpy as np
 
 from separatrix.data.errors import DataError
 from separatrix.data.labels import strangers
-from separatrix.engine.labels import check_kinds
+from separatrix.engine.labels import check_kinds, check_two_classes
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import LabelIndex
 
@@ -51,8 +51,7 @@ def classes_of(summaries: list[ShardSummary]) -> Array:
         classes = np.unique(distinct)
     else:
         classes, _ = labels.settled()
-    if len(classes) < 2:
-        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+    check_two_classes(classes)
     return classes
 
 

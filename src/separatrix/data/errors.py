@@ -126,8 +126,20 @@ def no_column(name: object, names: Sequence[str], most: int = 10) -> str:
     >>> no_column("agee", ["age", "job"])
     "there is no column 'agee'; the columns are age, job; did you mean 'age'?"
     """
-    listed = ", ".join(names[:most]) + (" …" if len(names) > most else "")
+    listed = ", ".join(map(named, names[:most])) + (" …" if len(names) > most else "")
     return f"there is no column {shown(name)}; the columns are {listed}{did_you_mean(name, names)}"
+
+
+def named(name: object) -> str:
+    r"""Return the name of a column or a class as it stands in a message: in quotes where it is no plain word.
+
+    Examples
+    --------
+    >>> named("shoe size"), named("C=5"), named("net\nweight")
+    ('shoe size', "'C=5'", "'net\\nweight'")
+    """
+    text = str(name)
+    return text if text.strip() and text.isprintable() and "=" not in text else repr(text)
 
 
 def shown(value: Any, size: int = 40) -> str:

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, counted, no_column, shown
+from separatrix.data.errors import DataError, NoExampleError, Origin, counted, named, no_column, shown
 from separatrix.data.labels import Unlabelled
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
@@ -164,7 +164,7 @@ def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
     if bad is None:
         return np.array([float(value) for value in cells])
     where = f"{batch.origin.place(bad)}, column {batch.table.schema.names.index(name) + 1}" + (
-        f" ({name})" if titled else ""
+        f" ({named(name)})" if titled else ""
     )
     raise NotANumberError(
         f"{where}: " + ("a value is missing" if cells[bad] is None else f"{shown(cells[bad])} is not a finite number")

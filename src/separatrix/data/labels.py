@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.data.errors import DataError, Origin, counted
+from separatrix.data.errors import DataError, Origin, counted, named
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
 CHOICES = ("skip", "raise")
@@ -117,11 +117,11 @@ def strangers(unknown: dict[Any, int], n: int, name: str) -> str:
     """
     total, rest = sum(unknown.values()), " …" if len(unknown) > 6 else ""
     if total == n:
-        labels = ", ".join(str(label)[:40] for label in list(unknown)[:6])
+        labels = ", ".join(named(str(label)[:40]) for label in list(unknown)[:6])
         raise DataError(f"{name}: none of the {counted(n, 'held-out row')} has a label of a training row: {labels}{rest}")
     have = counted(total, "held-out row has a label", "held-out rows have labels")
-    named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
-    return f"{have} that no training row has, counted as wrong: {named}{rest}"
+    listed = ", ".join(f"{named(label)} ({count:,})" for label, count in list(unknown.items())[:6])
+    return f"{have} that no training row has, counted as wrong: {listed}{rest}"
 
 
 def alike(labels: Sequence[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from separatrix.data.column_types import MOSTLY, says_nothing
-from separatrix.data.errors import counted, shown
+from separatrix.data.errors import counted, named, shown
 
 FEW = 50
 """So many words that are most of a column are no slip."""
@@ -66,7 +66,7 @@ class StrayWords:
         """Say what was found in a column."""
         n = self.words[name]
         are = "is no number" if n == 1 else "are no numbers"
-        return f"column {name}: {counted(n, 'value')} of {self.values[name]:,} {are}, the first {self.first[name]}"
+        return f"column {named(name)}: {counted(n, 'value')} of {self.values[name]:,} {are}, the first {self.first[name]}"
 
     def note(self, name: str) -> str:
         """Say what was done about a column that stays one of numbers."""

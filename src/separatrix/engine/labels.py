@@ -53,6 +53,20 @@ def come_in_runs(counts: NDArray[np.int64], changes: int) -> bool:
     return expected >= ENOUGH_CHANGES and changes < expected / 10
 
 
+def check_two_classes(classes: Array, what: str = "a boundary") -> None:
+    """Raise unless there are two classes or more, of which `what` is to be learned.
+
+    Examples
+    --------
+    >>> check_two_classes(np.array(["EU"]))
+    Traceback (most recent call last):
+    ValueError: a boundary needs two classes, but there is only 1 class: 'EU'
+    """
+    if len(classes) < 2:
+        only = "".join(f": {label!r}" for label in classes.tolist())
+        raise ValueError(f"{what} needs two classes, but there is only {len(classes)} class{only}")
+
+
 def as_labels(y: Any) -> Array:
     """Return labels as a one-dimensional array of a type that can be sorted (not NumPy's variable-width strings)."""
     labels = np.asarray(y)

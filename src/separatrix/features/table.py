@@ -168,7 +168,7 @@ class TableFeaturizer(Parameterized):
         for name, (role, *_) in schema.roles.items():
             part = schema.parts.get(name)
             numbers = ("", "") if part is None else (f"{part.width:,}", f"{part.n_missing:,}" if part.n_missing else "")
-            rows.append((name, "dropped" if role == DROP else role, *numbers))
+            rows.append((name if name.isprintable() else repr(name), "dropped" if role == DROP else role, *numbers))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, *(f"note: {note}" for note in schema.notes)])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column
 from separatrix.data.labels import Unlabelled, alike, labels_at, strangers
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
@@ -149,7 +149,7 @@ def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[s
 def _check_columns(source: Source) -> None:
     """Raise where a table has the label and no other column."""
     if source.schema is not None and source.schema.names == [source.label]:
-        raise DataError(f"{source.name}: there is no column beside {source.label}, the label{source.why_alone}")
+        raise DataError(f"{source.name}: there is no column beside {named(source.label)}, the label{source.why_alone}")
 
 
 def _label_of(validation: Source, source: Source) -> str:
@@ -161,7 +161,7 @@ def _label_of(validation: Source, source: Source) -> str:
 
 def _nothing_left(source: Source, unlabelled: Unlabelled) -> DataError:
     if unlabelled.count:
-        ask = "" if source.label is None else f"; is {source.label} the label column? label= names another one"
+        ask = "" if source.label is None else f"; is {named(source.label)} the label column? label= names another one"
         return NoExampleError(f"{source.name}: there is no row with a label to learn from; {unlabelled.note}{ask}")
     return DataError(f"{source.name}: every example is held out: nothing is left to learn from")
 

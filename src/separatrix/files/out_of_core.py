@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.labels import Codes
+from separatrix.engine.labels import Codes, check_two_classes
 from separatrix.engine.loop import train
 from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
@@ -118,8 +118,7 @@ class TrainingState:
 def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Blocks | None) -> TrainingState:
     """Return the state before the first example."""
     learner.check_parameters()
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()}")
+    check_two_classes(classes)
     learner.n_features_in_ = blocks.d
     seed, C, C_scores = learner.seed(), learner.C, None
     if C == "auto":

@@ -25,7 +25,7 @@ from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialect import BLANKS, Records
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
-from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
+from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, named, no_column, shown
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import Block, Stream, blocks, in_order, last_line_end
 
@@ -281,7 +281,7 @@ class DelimitedReader:
             found.words += [(i, name, column[i].as_py()) for i in bad.tolist() if i not in infinite]
             if kind != WHOLE:
                 made[name], overflown = columns.without_nan(made[name])
-                place = f", column {j + 1}" + (f" ({name})" if self.dialect.titled else "")
+                place = f", column {j + 1}" + (f" ({named(name)})" if self.dialect.titled else "")
                 for i in [*infinite, *overflown.tolist()]:
                     value = shown(column[i].as_py())
                     found.wrong.setdefault(i, f"{place}: {value} is not a finite number; mend it, or {LEAVE_OUT}")
