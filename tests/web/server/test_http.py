@@ -15,7 +15,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
-from separatrix.web.server.request_reader import Limits, RequestReader
+from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
 from support.server_process import ServerProcess, examples, matrix, run, served
 
 
@@ -163,6 +163,29 @@ def test_a_column_that_was_left_out_may_hold_anything():
     assert examples.n == 6
     expected = features.transform({"age": [3] * 6})
     assert np.array_equal(examples.indices, expected.indices) and np.array_equal(examples.data, expected.data)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"age": "old"}], "\"row\", column 'age': 'old' is text, where numbers were learned from"),
+        (
+            [{"age": 1}, None, {"age": "1; roles='x'"}],
+            "line 3: column 'age' holds a value that is of another kind than the one before",
+        ),
+        ([{"age": "1"}, None, {"age": "1; roles='x'"}], "line 3, column 'age': \"1; roles='x'\" is text, where numbers"),
+        ([{"age": {"in": 5}}], "column 'age' holds struct<in: int64>, of which no features can be made"),
+        ([{"member": "perhaps"}], "\"row\", column 'member': 'perhaps' is neither true nor false"),
+    ],
+)
+def test_messages_about_rows_name_the_line_and_the_column_and_no_python(rows, message):
+    features = TableFeatures().fit({"age": [3.5, 4, 5], "member": [True, False, None]})
+    reader = RequestReader(features, Limits())
+    bodies = [b"" if row is None else json.dumps({"row": row}).encode() for row in rows]
+    with pytest.raises(RequestError) as error:
+        reader.one(bodies[0], False) if len(bodies) == 1 else reader.lines(b"\n".join(bodies), False)
+    assert message in error.value.message
+    assert "roles={" not in error.value.message and not error.value.message.endswith(";")
 
 
 def test_a_trained_table_model_takes_rows(tmp_path):
