@@ -72,6 +72,16 @@ class TableBatch:
         begin, end, _ = rows.indices(len(self))
         return TableBatch(self.table.slice(begin, end - begin), self.origin[rows])
 
+    def where(self, kept: NDArray[np.bool_]) -> TableBatch:
+        """Return the rows that are kept."""
+        from separatrix.data.arrow_arrays import number_array
+
+        return TableBatch(self.table.filter(number_array(kept)), self.origin.at(np.flatnonzero(kept)))
+
+    def without(self, column: str) -> TableBatch:
+        """Return the rows without a column."""
+        return TableBatch(self.table.drop_columns([column]), self.origin)
+
 
 @dataclass(frozen=True)
 class Options:

@@ -61,6 +61,10 @@ class Origin:
             return Origin(self.file, self.first + (rows.start or 0), self.unit)
         return Origin.of(self.file, self.numbers[rows], self.unit)
 
+    def at(self, rows: NDArray[np.int64]) -> Origin:
+        """Return where these rows of the batch come from."""
+        return Origin.of(self.file, rows + self.first if self.numbers is None else self.numbers[rows], self.unit)
+
     @staticmethod
     def of(file: str, numbers: NDArray[np.int64], unit: str = "line") -> Origin:
         """Return the origin of rows with these numbers."""

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, counted, named, no_column, shown
+from separatrix.data.errors import DataError, NoExampleError, counted, named, no_column, shown
 from separatrix.data.labels import Unlabelled
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
@@ -118,7 +118,7 @@ def _labels(y: Array) -> Array:
 
 
 def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
-    from separatrix.data.arrow_arrays import number_array, numpy_array
+    from separatrix.data.arrow_arrays import numpy_array
 
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
@@ -132,11 +132,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     unlabelled = Unlabelled()
     for batch in source:
         kept = unlabelled.kept(batch.table[source.label], batch.origin)
-        if kept is not None:
-            numbers = np.array([batch.origin.number(i) for i in np.flatnonzero(kept)], np.int64)
-            batch = TableBatch(
-                batch.table.filter(number_array(kept)), Origin.of(batch.origin.file, numbers, batch.origin.unit)
-            )
+        batch = batch if kept is None else batch.where(kept)
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
         labels.append(numpy_array(batch.table[source.label]))
     y = np.concatenate(labels)

@@ -194,17 +194,15 @@ class _Split:
 
     def learn(self, features: TableFeaturizer, batches: Any, source: Source, report: Report) -> None:
         """Learn the columns from the rows that are trained on."""
-        from separatrix.data.arrow_arrays import number_array
-
         counting, label = Unlabelled(self.unlabelled.raising), source.label
         for first, batch in _numbered(batches):
-            table, kept = batch.table.drop_columns([label]), counting.kept(batch.table[label], batch.origin)
+            kept = counting.kept(batch.table[label], batch.origin)
             if self.fraction:
                 out = held_out_rows(first, len(batch), self.fraction, self.seed)
                 kept = ~out if kept is None else kept & ~out
-            table = table if kept is None else table.filter(number_array(kept))
-            if table.num_rows:
-                features.partial_fit(table)
+            rows = batch.without(label) if kept is None else batch.without(label).where(kept)
+            if len(rows):
+                features.partial_fit(rows)
             report("learning the columns", len(batch))
         if not features.is_fitted():
             raise _nothing_left(source, counting)
