@@ -59,6 +59,7 @@ class ModelRows:
         if source.kind != kind:
             raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
         self.source: Source = source
+        self.skipping = reading.get("on_error") == "skip"
         self.unlabelled = Unlabelled.as_chosen(missing_label)
         self.label: str | None = source.label if need_labels else label
         self.labelled = source.schema is None or self.label in source.schema.names

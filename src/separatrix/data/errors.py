@@ -63,7 +63,11 @@ class Origin:
 
     def at(self, rows: NDArray[np.int64]) -> Origin:
         """Return where these rows of the batch come from."""
-        return Origin.of(self.file, rows + self.first if self.numbers is None else self.numbers[rows], self.unit)
+        return Origin.of(self.file, self.numbers_of(rows), self.unit)
+
+    def numbers_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the line or row of each of these rows of the batch."""
+        return rows + self.first if self.numbers is None else self.numbers[rows]
 
     @staticmethod
     def of(file: str, numbers: NDArray[np.int64], unit: str = "line") -> Origin:
