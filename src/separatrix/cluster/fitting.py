@@ -240,9 +240,7 @@ class _Fit:
         self._set_features(self.features.adopt(learned.schema))
 
     def _set_features(self, fitted: TableFeaturizer) -> None:
-        self.features = fitted
-        self.reader = replace(self.reader, features=fitted.without_names())
-        self.reader.leave_out(fitted.left_out())
+        self.features, self.reader = fitted, self.reader.with_features(fitted)
 
     # Dealing.
 

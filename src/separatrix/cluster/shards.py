@@ -12,9 +12,9 @@ import os
 import pickle
 import secrets
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -212,11 +212,12 @@ class ShardReader:
             return open_source(shard.chunk, label=self.label, threads=1, **self.options)
         return Source(shard.name, [os.fspath(shard.chunk)], self.format, self.file_reader, self.file_reader.options)
 
-    def leave_out(self, columns: Collection[str]) -> None:
-        """Read files without looking at these columns."""
+    def with_features(self, fitted: TableFeaturizer) -> ShardReader:
+        """Return a reader that makes these features, and does not look at the columns that have none."""
         if hasattr(self.file_reader, "settled"):
-            self.file_reader.options.unused.update(columns)
+            self.file_reader.options.unused.update(fitted.left_out())
             self.file_reader.settled()
+        return replace(self, features=fitted.without_names())
 
     @property
     def trusts_quotes(self) -> bool:

@@ -265,7 +265,7 @@ def test_wrong_requests_are_refused_in_one_sentence(server):
         assert why in json.loads(reply)["error"], reply
     lines = b'{"features": {"a": 1}, "label": "x"}\n\n{"features": {"a": "b"}, "label": 7.5}\n'
     status, _, reply = ask(server.url, "/learn", lines, content_type="application/x-ndjson")
-    assert status == 422 and "line 2" in json.loads(reply)["error"]
+    assert status == 422 and "line 3" in json.loads(reply)["error"]
     status, _, reply = ask(server.url, "/learn", b'{"features": {}, "label": "x"}', Idempotency_Key="no spaces")
     assert status == 422 and "Idempotency-Key" in json.loads(reply)["error"]
     for path in ("/ledger?limit=0", "/ledger?limit=501", "/ledger?before=x", "/ledger?before=-1"):
