@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +28,7 @@ from separatrix.cluster.summaries import Summaries, check_alike, class_counts, c
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
+from separatrix.engine.user_warnings import warn_user
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
 from separatrix.files.out_of_core import TrainingState
@@ -266,7 +266,7 @@ class _Fit:
             files = all(is_file(self.engine.chunks[number]) for number in numbers)
             self.warning = UNLIKE.format(error=error, remedy=READABLE if files else "")
             self.deal_seed, self.reader = None, undealt
-            warnings.warn(self.warning, UnlikeShardsWarning, stacklevel=4)
+            warn_user(self.warning, UnlikeShardsWarning)
             return summaries
         # What describes a file stays at its number; what describes rows is that of the new shard.
         return {

@@ -307,7 +307,7 @@ class Mixture:
             _runs=None,
         )
         if self.presents_sorted_rows():
-            warn_of_sorted_rows(stacklevel=6)
+            warn_of_sorted_rows(self.learner)
 
     def presents_sorted_rows(self) -> bool:
         """Tell whether passes that were not clean presented rows in their order, and some shard is sorted by label."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from separatrix.engine.labels import Codes, as_labels, come_in_runs, encode, wit
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
+from separatrix.engine.user_warnings import warn_user
 
 _ONES_BETWEEN_CHECKS = 64
 
@@ -68,27 +68,27 @@ class LabelRuns:
     def _check(self) -> None:
         if not self.warned and come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
             self.warned = True
-            warnings.warn(
+            warn_user(
                 "labels come in runs, as in rows sorted by label: what is learned last overrides what came before; "
                 "shuffle the rows, or use fit, which shuffles them",
                 SortedRowsWarning,
-                stacklevel=4,
             )
 
 
-def warn_if_sorted(codes: Codes) -> None:
+def warn_if_sorted(codes: Codes, learner: object) -> None:
     """Warn where rows that were presented in their order are sorted by label; `codes` are places among the classes."""
     if come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes)))):
-        warn_of_sorted_rows(stacklevel=4)
+        warn_of_sorted_rows(learner)
 
 
-def warn_of_sorted_rows(stacklevel: int) -> None:
+def warn_of_sorted_rows(learner: object) -> None:
     """Warn that the rows are sorted by label, and presented in their order."""
-    warnings.warn(
-        'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
-        'use order="shuffle"',
+    in_order, mixed = 'order="cyclic"', 'order="shuffle"'
+    if hasattr(learner, "shuffle"):  # the parameter of scikit-learn's classes
+        in_order, mixed = "shuffle=False", "shuffle=True"
+    warn_user(
+        f"the rows are sorted by label, and {in_order} presents them so, which few problems can be learned in; use {mixed}",
         SortedRowsWarning,
-        stacklevel=stacklevel,
     )
 
 
