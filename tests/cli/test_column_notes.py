@@ -104,3 +104,16 @@ def test_a_column_to_drop_may_hold_anything(tmp_path):
     assert "x       number" in train(tmp_path / "t.csv", "--drop", "id")
     reply = CliRunner().invoke(app, ["certify", str(tmp_path / "t.csv"), "--drop", "id"])
     assert reply.exit_code == 0 and "is separable" in reply.output
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_proofs_keep_an_identifier_and_say_so(tmp_path, header):
+    lines = numbered_rows(np.random.default_rng(0), int).splitlines()
+    (tmp_path / "t.csv").write_text("\n".join(lines if header else lines[1:]) + "\n")
+    name = "id" if header else "c0"
+    for verb in ("certify", "trace"):
+        done = CliRunner().invoke(app, [verb, str(tmp_path / "t.csv"), *(["--passes", "1"] if verb == "trace" else [])])
+        assert f"note: column '{name}' looks like an identifier" in done.stderr
+        assert f"kept; leave it out with --drop {name}\n" in done.stderr
+        without = CliRunner().invoke(app, [verb, str(tmp_path / "t.csv"), "--drop", name])
+        assert without.exit_code == 0 and "looks like" not in without.output

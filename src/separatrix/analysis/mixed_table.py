@@ -92,8 +92,8 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
             _check_finite(as_numbers, name)
             signs = signs_of(name, as_numbers, titles)
             if signs.words:
-                what = f"column {name!r} looks like an identifier ({', '.join(signs.words)})"
-                columns.notes.append(f"{what} and is left out" if signs.enough else f"{what}: kept; drop it if it is one")
+                what = " and is left out" if signs.enough else ": kept; drop it if it is one"
+                columns.notes.append(signs.of(name) + what)
             if signs.enough:
                 continue
             numbers.append(as_numbers)

@@ -43,6 +43,8 @@ class Examples:
     """What a score of 0 means there."""
     notes: tuple[str, ...] = ()
     """What a person should know of how they were read."""
+    columns: tuple[str, ...] = ()
+    """What the columns of a table are called, also where they have no titles."""
 
 
 def read_source(
@@ -142,9 +144,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     if mixed:
         import pyarrow as pa
 
-        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes)
+        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes, columns=tuple(features))
     columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    return Examples(source.name, _joined(columns, source.name), y, names, notes=notes)
+    return Examples(source.name, _joined(columns, source.name), y, names, notes=notes, columns=tuple(features))
 
 
 def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:

@@ -107,6 +107,10 @@ class Signs(NamedTuple):
     words: list[str]
     enough: bool
 
+    def of(self, name: str) -> str:
+        """Say so of a column."""
+        return f"column {name!r} looks like an identifier ({', '.join(self.words)})"
+
 
 def naming_of(name: str, names: Sequence[str] = ()) -> Naming:
     """Return what the name of a column says, in a table with these columns.
