@@ -55,3 +55,14 @@ def test_examples_in_memory_leave_them_out(tmp_path):
     parquet.write_table(pa.table({"a": [1.0, 2.0], "y": [None, float("nan")]}), tmp_path / "data.parquet")
     with pytest.raises(DataError, match="there is no row with a label; left out 2 rows"):
         read_source(str(tmp_path / "data.parquet"))
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.time64("us"), pa.duration("s")])
+def test_dates_are_no_labels_and_refused_before_anything_is_learned(tmp_path, kind):
+    labels = pa.array(list(range(40)), pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    parquet.write_table(pa.table({"x": [float(k) for k in range(40)], "y": labels}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"the label holds dates or times \(.*\), which are no names of classes"):
+        Unlabelled().kept(labels, Origin("t.parquet", 1, "row"))
+    if kind != pa.duration("s"):
+        with pytest.raises(DataError, match=r"t\.parquet: the label holds dates or times"):
+            read_source(str(tmp_path / "t.parquet"))

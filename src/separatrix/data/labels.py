@@ -42,8 +42,12 @@ class Unlabelled:
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
         """Tell which rows of a batch have a label; None if all have one."""
-        if str(getattr(labels, "type", "")).startswith(("list", "large_list")):
+        arrow_type = str(getattr(labels, "type", ""))
+        if arrow_type.startswith(("list", "large_list")):
             raise DataError(f"{origin.file}: the label holds lists, and a label is one value; name its column with label=")
+        if arrow_type.startswith(("date", "time", "duration")):
+            what = f"the label holds dates or times ({arrow_type}), which are no names of classes"
+            raise DataError(f"{origin.file}: {what}; name its column with label=, or write them as text")
         missing = without_label(labels)
         if missing is None:
             return None
