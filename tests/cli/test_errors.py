@@ -72,6 +72,12 @@ def test_every_option_of_a_remedy_exists():
         ("train t.cvs", "did you mean 't.csv'?"),
         ("train irs", "did you mean 'iris'?"),
         ("certify lecture:L41", "did you mean 'lecture:L4.1'?"),
+        ("certify t.csv --drop job --positive X", "no example has the class 'X'; the classes are x, y; did you mean 'x'?"),
+        ("train t.csv --number kind", "t.csv: column 'kind' is the label, which has no role; --label names another one"),
+        ("train t.csv --drop 2", "t.csv: column 'kind' is the label"),
+        ("train t.csv --drop age --number age", "--number and --drop both name age: choose one"),
+        ("train t.csv --drop 0 --number age", "t.csv: column 'age' cannot be both number and drop; choose one role"),
+        ("serve t.csv", "t.csv is a file, and what is learned is stored in a folder: name one, and to start with this"),
     ],
 )  # fmt: skip
 def test_names_that_are_nearly_right(tmp_path, monkeypatch, arguments, message):

@@ -216,7 +216,7 @@ def test_the_command_line_says_that_rows_were_dealt(tmp_path):
     command = ["train", pattern, "--label", "kind", "--engine", "local:2", "--passes", "2"]
     result = RUNNER.invoke(app, [*command, "-o", str(tmp_path / "m.sepx")])
     assert result.exit_code == 0, result.output
-    assert "the shards held different classes: rows were dealt anew among the 4 shards" in result.output
+    assert "the shards held different classes: rows were dealt anew among all of them" in result.output
     assert load(tmp_path / "m.sepx").facts["dealt"] is True
 
 

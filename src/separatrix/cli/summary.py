@@ -185,7 +185,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     name = click.style(summary["data"], bold=True)
     click.echo(f"{name}: {shards}{counted(summary['rows'], 'row')}, {counted(len(classes), 'class')} ({counts})")
     if summary.get("dealt"):
-        click.echo(f"  the shards held different classes: rows were dealt anew among the {summary['shards']:,} shards")
+        click.echo("  the shards held different classes: rows were dealt anew among all of them")
     if doubt := _doubt_about(classes):
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, counted, named, no_column, shown
+from separatrix.data.errors import DataError, NoExampleError, counted, did_you_mean, named, no_column, shown
 from separatrix.data.labels import Unlabelled
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
@@ -190,7 +190,9 @@ def against_the_rest(examples: Examples, positive: str) -> Examples:
     """Return the examples with two classes: one, and all the others."""
     chosen = np.array([str(value) == positive for value in examples.y.tolist()])
     if not chosen.any():
-        classes = ", ".join(str(value) for value in np.unique(examples.y).tolist()[:10])
-        raise DataError(f"{examples.name}: no example has the class {positive!r}; the classes are {classes}")
+        classes = np.unique(examples.y).tolist()
+        listed = ", ".join(map(named, classes[:10])) + (" …" if len(classes) > 10 else "")
+        what = f"no example has the class {shown(positive)}; the classes are {listed}"
+        raise DataError(f"{examples.name}: {what}{did_you_mean(positive, classes)}")
     name = f"{examples.name} ({positive} against the rest)"
     return replace(examples, name=name, y=np.where(chosen, positive, f"not {positive}"))

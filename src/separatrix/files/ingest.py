@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column, shown
 from separatrix.data.labels import Unlabelled, alike, labels_at, strangers
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
@@ -135,14 +135,20 @@ def _read_blocks(
 
 
 def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[str, str]) -> dict[str, str]:
-    """Return the roles chosen for columns by their names; `chosen` may also number them from 0. Raise for unknown ones."""
-    roles = {}
+    """Return the roles chosen for columns by their names; `chosen` may also number them from 0.
+
+    Raise for unknown columns, for the label, and for one that was chosen for two roles.
+    """
+    roles: dict[str, str] = {}
     for column, role in chosen.items():
-        if column not in features and column.isdigit() and int(column) < len(columns):
+        if column not in columns and column.isdigit() and int(column) < len(columns):
             column = columns[int(column)]
+        if column in columns and column not in features:
+            raise DataError(f"{name}: column {shown(column)} is the label, which has no role; label= names another one")
         if column not in features:
             raise DataError(f"{name}: {no_column(column, features)}")
-        roles[column] = role
+        if roles.setdefault(column, role) != role:
+            raise DataError(f"{name}: column {shown(column)} cannot be both {roles[column]} and {role}; choose one role")
     return roles
 
 
