@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -117,3 +118,13 @@ def test_proofs_keep_an_identifier_and_say_so(tmp_path, header):
         assert f"kept; leave it out with --drop {name}\n" in done.stderr
         without = CliRunner().invoke(app, [verb, str(tmp_path / "t.csv"), "--drop", name])
         assert without.exit_code == 0 and "looks like" not in without.output
+
+
+def test_the_row_number_that_pandas_puts_last_is_neither_label_nor_feature(tmp_path):
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=300)
+    frame = pd.DataFrame({"x": x, "y": np.where(x > 0, "yes", "no")}).sample(frac=1, random_state=0)
+    frame.to_parquet(tmp_path / "t.parquet")
+    output = train(tmp_path / "t.parquet", "--holdout", 0.3)
+    assert "2 classes (no " in output and "__index_level_0__  dropped" in output
+    assert float(re.search(r"held-out accuracy ([\d.]+)", output)[1]) > 0.9
