@@ -52,7 +52,7 @@ OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _PLACED = re.compile(r"[^,]+, (?:line|row) \d+, column ")
 """How a message begins that names a file and a place in it."""
-_REMEDY = re.compile(
+_REMEDY = (
     rf"\broles=\{{(?P<column>{_QUOTED}): (?P<role>{_QUOTED})\}}"
     rf"|(?<![\w/.-])(?P<parameter>{'|'.join(OPTION_OF)})=(?:(?P<value>{_QUOTED}|(?:True|False|\d+(?:\.\d+)?)(?!\.?\w))|(?![^\s,;:.)]))"
     r"|, or [^,;:'\"]*\bX="
@@ -75,7 +75,7 @@ def in_options(message: object) -> str:
     >>> in_options("column 'format=5' holds 'C=5'")
     "column 'format=5' holds 'C=5'"
     """
-    return _REMEDY.sub(_as_option, str(message))
+    return re.sub(_REMEDY, _as_option, str(message))  # which compiles it when it is first needed
 
 
 def _as_option(match: re.Match[str]) -> str:

@@ -76,15 +76,13 @@ _ALONE = {
     *("index", "ref", "reference", "serial", "rowname", "rownames", "sno", "srno", "slno", "serialno"),
     *_NUMBERS,
 }
-_NUMBERED = {*_NOUNS, *_MORE_NOUNS, *("s", "sr", "sl")}
+_THINGS = {*_NOUNS, *_MORE_NOUNS}
+_NUMBERED = {*_THINGS, *("s", "sr", "sl")}
 _PHRASES = {("row", "index"), ("record", "index"), ("row", "names"), ("row", "name")}
 _TIMES = set(
     "year years yr jahr jahre annee ano anno date datum fecha time timestamp ts epoch unix datetime seconds ms millis "
     "day month week hour".split()
 )
-_ANY_NOUN = "|".join([*_NOUNS, *_MORE_NOUNS])
-_COMPOUND_ID = re.compile(rf"({_ANY_NOUN})(id|key)|id({_ANY_NOUN})|\w+nummer")
-_COMPOUND_NUMBER = re.compile(rf"({_ANY_NOUN})({'|'.join(_NUMBERS)})")
 _INDEX = re.compile(r"(?i)#?|unnamed(: ?\d+)?(_level_\d+)?|__index_level_\d+__|level_0")
 """What pandas and others call the row number: nothing, `Unnamed: 0`, `__index_level_0__`."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
@@ -129,12 +127,12 @@ def naming_of(name: str, names: Sequence[str] = ()) -> Naming:
     if _INDEX.fullmatch(name.strip()):
         return Naming.IDENTIFIER
     if _is_untitled(name):
-        others = [_is_untitled(other) for other in names if other != name]
-        return Naming.IDENTIFIER if others and not any(others) else Naming.UNTITLED
+        alone = len(names) > 1 and not any(_is_untitled(other) for other in names if other != name)
+        return Naming.IDENTIFIER if alone else Naming.UNTITLED
     words = _words_of(name)
     if not words:
         return Naming.NOTHING
-    if words in _PHRASES or words[-1] in _IDS or _COMPOUND_ID.fullmatch(words[-1]):
+    if words in _PHRASES or words[-1] in _IDS or _is_compound_id(words[-1]):
         return Naming.IDENTIFIER
     if "id" in words:
         after = words[words.index("id") + 1 :]
@@ -154,10 +152,18 @@ def _words_of(name: str) -> tuple[str, ...]:
     return words
 
 
+def _is_compound_id(word: str) -> bool:
+    """Tell whether a word is such as `userid`, `orderkey`, `idclient` or `Kundennummer`."""
+    things = (word.removesuffix("id"), word.removesuffix("key"), word.removeprefix("id"))
+    return any(thing != word and thing in _THINGS for thing in things) or (word.endswith("nummer") and word != "nummer")
+
+
 def _numbered(words: tuple[str, ...]) -> Naming | None:
     """Return what a name says that speaks of a number or names a thing; None where it does neither."""
     *before, last = words
-    if (not before and last in _ALONE) or _COMPOUND_NUMBER.fullmatch(last):
+    if (not before and last in _ALONE) or any(
+        last.endswith(number) and last.removesuffix(number) in _THINGS for number in _NUMBERS
+    ):
         return Naming.NUMBER
     if words[0] == "numero" and last in _NUMBERED and _ABOUT_IDS.issuperset(before):
         return Naming.NUMBER
