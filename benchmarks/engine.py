@@ -25,7 +25,7 @@ from benchmarks.harness import Quality, Row, installed
 from benchmarks.report import show
 from benchmarks.timing import in_turns
 from separatrix import AveragedPerceptron, Perceptron, VotedPerceptron
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Rows, frozen
 from separatrix.engine.run import Run
@@ -69,6 +69,7 @@ def a_pass(X: Any, y: Any, order: str) -> Callable[[], None]:
     classes, codes = np.unique(y, return_inverse=True)
     run = Run(classes, X.shape[1], bias=True, tie="mistake", multi_class="joint", average=True, scored=False)
     run.average_from_here()
+    order = order_for(order, rows, codes)
     problem, numbers = Problem(rows, frozen(codes.astype(np.int32))), iter(range(10**6))
 
     def one() -> None:

@@ -120,7 +120,8 @@ def test_other_data_are_refused():
 
 
 def test_a_stream_is_one_pass():
-    X, y = IRIS.data[:100], IRIS.target[:100]
+    mixed = np.random.default_rng(0).permutation(100)
+    X, y = IRIS.data[mixed], IRIS.target[mixed]
     model = AveragedPerceptron()
     for part in (slice(0, 30), slice(30, 70), slice(70, 100)):
         model.partial_fit(X[part], y[part], classes=[0, 1])
@@ -251,7 +252,8 @@ def test_parameters_changed_after_the_fit_change_nothing_of_its_bounds(rule, cha
 
 def test_a_stream_has_its_own_order_and_a_random_fit_keeps_its_own():
     X, y = load_iris(return_X_y=True)
-    X, y = X[:100], y[:100]
+    mixed = np.random.default_rng(0).permutation(100)
+    X, y = X[mixed], y[mixed]
     stream = Perceptron(order="random").partial_fit(X, y)
     assert stream.bounds(X, y) == Perceptron().partial_fit(X, y).bounds(X, y)
     drawn = Perceptron(order="random", random_state=0, max_iter=1).fit(X, y)

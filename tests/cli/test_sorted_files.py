@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from separatrix import AveragedPerceptron, Perceptron, TableFeatures, load
+from separatrix import AveragedPerceptron, KernelPerceptron, Perceptron, TableFeatures, load
+from separatrix.analysis.tracing import presentations
 from separatrix.cli import app
+from separatrix.cli.summary import warnings_about
 from separatrix.data.reading import open_source
+from separatrix.engine.rows import Rows
+from separatrix.learners.linear import AveragedLearner
 
 RNG = np.random.default_rng(8)
 N = 4000
@@ -121,6 +125,43 @@ def test_a_model_no_better_than_the_majority_class_is_warned_about(tmp_path, hol
     assert "no row of fraud" in printed and "--class-weight balanced" in printed
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_classes_told_apart_no_better_than_by_a_guess_are_warned_about(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    rare = rng.random(3000) < 0.1
+    for name, shift in (("noise", 0.0), ("signal", 1.0)):
+        x = rng.normal(size=3000) + shift * rare
+        lines = [f"{value:.3f},{'fraud' if y else 'fine'}" for value, y in zip(x, rare, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x,kind", *lines]) + "\n")
+    weighted = ("--class-weight", "balanced", "--holdout", 0.3)
+    warning = "the model is no better than a guess (balanced accuracy, the mean of the classes' recalls, 0."
+    assert warning in call("train", tmp_path / "noise.csv", *weighted)
+    assert "warning" not in call("train", tmp_path / "signal.csv", *weighted)
+
+
+def test_weights_are_proposed_only_where_a_missed_class_is_rare():
+    advice = "--class-weight balanced"
+    common = warnings_about(np.array([50, 0, 45]), np.array([50, 50, 50]), ["a", "b", "c"], AveragedLearner())
+    assert common == ["no row of b (50 rows) is predicted as such"]
+    rare = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner())
+    assert advice in rare[1] and "no row of b (20 rows)" in rare[1]
+    weighted = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner(class_weight="balanced"))
+    assert "no better than a guess" in weighted[0] and advice not in "".join(weighted)
+    few = warnings_about(np.array([3, 3]), np.array([3, 3]), ["a", "b"], AveragedLearner(class_weight="balanced"))
+    assert few == []
+
+
+def test_the_order_is_the_reason_that_is_named_where_rows_are_sorted(tmp_path):
+    for name in ("iris", "wine"):
+        printed = call("train", name, "--order", "cyclic", "--learner", "last", "--passes", 1)
+        assert "predicted as such" in printed and "--class-weight" not in printed
+    rng = np.random.default_rng(1)
+    rows = [f"{rng.normal() + 3 * (k >= 700):.2f},{'a' if k < 300 else 'b' if k < 700 else 'c'}" for k in range(720)]
+    (tmp_path / "sorted.csv").write_text("\n".join(["x,kind", *rows]) + "\n")
+    printed = call("train", tmp_path / "sorted.csv", "--order", "cyclic", "--learner", "last", "--passes", 1)
+    assert "the rows are sorted by label" in printed and "--class-weight" not in printed
+
+
 @pytest.mark.parametrize(
     ("label", "doubt"),
     [
@@ -159,3 +200,60 @@ def test_fit_in_cyclic_order_on_sorted_rows_warns_unless_it_converges():
     far = np.abs(X[by_class, 0]) > 0.5
     model = Perceptron(order="cyclic", max_iter=1000).fit(X[by_class][far], separable[by_class][far])
     assert model.converged_
+
+
+def rare_class(n, seed):
+    """Two overlapping classes, the second of which is rare, sorted by class, and how they are shuffled."""
+    rng = np.random.default_rng(seed)
+    y = np.sort((rng.random(n) < 0.02).astype(int))
+    X = rng.normal(size=(n, 2)) + np.outer(y, [2.5, -1.5])
+    return X, y, rng.permutation(n)
+
+
+@pytest.mark.parametrize("memory", ["2G", "512k"])
+def test_a_rare_class_at_the_end_of_many_narrow_rows_is_learned(tmp_path, memory):
+    X, y, mixed = rare_class(100_000, 0)
+    recall = {}
+    for name, rows in (("sorted", slice(None)), ("shuffled", mixed)):
+        np.savez(tmp_path / f"{name}.npz", X=X[rows], y=y[rows])
+        call("train", tmp_path / f"{name}.npz", "--memory", memory, "--rule", "perceptron", "-o", tmp_path / "m.sepx", "-q")
+        recall[name] = np.mean(load(tmp_path / "m.sepx").predict(X[y == 1]))
+    assert recall["sorted"] == pytest.approx(recall["shuffled"], abs=0.02) and recall["shuffled"] > 0.3
+
+
+def test_a_shuffle_of_sorted_rows_is_a_permutation_and_can_be_traced():
+    X, y, mixed = rare_class(50_000, 1)
+    models = [Perceptron(order=order, max_iter=2, random_state=0) for order in ("shuffle", "permutation")]
+    shuffled, permuted = (model.fit(X, y) for model in models)
+    assert list(shuffled.ledger_) == list(permuted.ledger_)
+    presented = np.concatenate([rows for _, rows in presentations(shuffled, Rows(X), y)])
+    assert [mistake.example for mistake in shuffled.ledger_] == [presented[m.step - 1] for m in shuffled.ledger_]
+    shuffled, permuted = (model.fit(X[mixed], y[mixed]) for model in models)
+    assert list(shuffled.ledger_) != list(permuted.ledger_)
+
+
+def test_a_kernel_perceptron_in_cyclic_order_on_sorted_rows_warns():
+    X, y = POINTS[:N][ORDERS["sorted"]][::10], LABELS[:N][ORDERS["sorted"]][::10]
+    with pytest.warns(UserWarning, match="sorted by label"):
+        KernelPerceptron(order="cyclic", max_iter=2).fit(X, y)
+
+
+def test_a_rare_class_at_the_end_of_a_stream_is_warned_about():
+    X, y = np.random.default_rng(0).normal(size=(10_000, 3)), np.repeat([0, 1], [9910, 90])
+    with pytest.warns(UserWarning, match="labels come in runs"):
+        Perceptron().partial_fit(X, y)
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "local:1")])
+def test_labels_of_a_validation_file_are_matched_as_evaluate_does(files, tmp_path, engine):
+    lines = (files / "test.csv").read_text().splitlines()
+    (tmp_path / "dotted.csv").write_text("\n".join([lines[0], *(f"{line}." for line in lines[1:])]) + "\n")
+    arguments = ("train", files / "shuffled.csv", *engine, "--passes", 2, "--calibrate", "--json", "--validate")
+    plain, dotted = (json.loads(call(*arguments, path)) for path in (files / "test.csv", tmp_path / "dotted.csv"))
+    assert dotted["held_out_accuracies"] == plain["held_out_accuracies"] and dotted["notes"] == []
+    (tmp_path / "other.csv").write_text("\n".join([lines[0], *(f"{line}!" for line in lines[1:4])]) + "\n")
+    assert "none of the 3 held-out rows has a label of a training row" in call(*arguments, tmp_path / "other.csv", status=2)
+    (tmp_path / "none.csv").write_text("\n".join([lines[0], *(line.rpartition(",")[0] + "," for line in lines[1:4])]) + "\n")
+    assert "no row with a label" in call(*arguments, tmp_path / "none.csv", status=2)
+    (tmp_path / "some.csv").write_text("\n".join([*lines[:5], lines[6] + "!"]) + "\n")
+    assert "1 held-out row has a label that no training row has" in call(*arguments, tmp_path / "some.csv")

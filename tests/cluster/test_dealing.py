@@ -14,6 +14,7 @@ from separatrix.cli import app
 from separatrix.cluster import bounds, fit
 from separatrix.cluster.dealing import GROUP_SIZE, UnlikeShardsWarning, grouped, out_of_place, shards_differ
 from separatrix.cluster.engines import Engine
+from separatrix.cluster.shards import Recipients
 from support.kill_workers import same
 
 pytestmark = pytest.mark.cluster
@@ -215,5 +216,23 @@ def test_the_command_line_says_that_rows_were_dealt(tmp_path):
     command = ["train", pattern, "--label", "kind", "--engine", "local:2", "--passes", "2"]
     result = RUNNER.invoke(app, [*command, "-o", str(tmp_path / "m.sepx")])
     assert result.exit_code == 0, result.output
-    assert "the shards held different classes: rows were dealt anew among the 4 shards" in result.output
+    assert "the shards held different classes: rows were dealt anew among all of them" in result.output
     assert load(tmp_path / "m.sepx").facts["dealt"] is True
+
+
+def test_rows_in_cyclic_order_in_sorted_shards_are_warned_about(tmp_path):
+    X, y = examples()
+    shards = [(part[np.argsort(labels, kind="stable")], np.sort(labels)) for part, labels in cut(X, y, np.arange(len(y)))]
+    with pytest.warns(UserWarning, match="sorted by label"):
+        fit(learner(order="cyclic"), shards)
+    fit(learner(), shards)  # in whatever order, nothing is said
+    printed = RUNNER.invoke(
+        app, ["train", write_files(tmp_path, shards), "--label", "kind", "--engine", "local:1", "--order", "cyclic"]
+    )
+    assert "the rows are sorted by label, and --order cyclic presents them so" in printed.stdout
+
+
+def test_the_numbers_that_deal_rows_are_not_those_that_made_the_data():
+    values = np.random.default_rng(0).random(1000)
+    recipients = Recipients(0, 0, np.arange(2)).next(1000)
+    assert abs(np.corrcoef(values, recipients)[0, 1]) < 0.1

@@ -124,6 +124,15 @@ def test_quotes_are_plain_characters_in_all_files_if_they_are_in_one(tmp_path):
     assert model.facts["rows"] == 181 and model.facts["skipped"] == 0
 
 
+def test_a_value_that_cannot_be_learned_from_is_named_by_its_line(tmp_path):
+    for shard in range(2):
+        rows = [f"{'perhaps' if shard and k == 80 else 'yes'},{'' if k % 9 == 0 else 'ab'[k % 2]}" for k in range(100)]
+        (tmp_path / f"part-{shard}.csv").write_text("\n".join(["member,y", *rows]) + "\n")
+    features = TableFeatures(roles={"member": "boolean"})
+    with pytest.raises(ValueError, match=r"part-1\.csv, line 82, column 'member': 'perhaps' is neither true nor false"):
+        fit(learner(), str(tmp_path / "part-*.csv"), label="y", features=features)
+
+
 def test_a_column_and_a_label_that_are_text_in_a_later_file_only(tmp_path):
     for s in range(3):
         words = ["big", "small"] if s == 2 else ["7", "8"]

@@ -131,3 +131,14 @@ def test_nan_of_json_lines_is_missing():
     assert table["y"].to_pylist() == [1, 0, None] * 3 and source.notes == [] and source.skipped == 0
     with pytest.raises(DataError, match="inf is not a finite number"):
         list(open_source(io.BytesIO(b'{"x": Infinity, "y": 1}\n')))
+
+
+@pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us"), pa.time64("us"), pa.duration("s")])
+def test_dates_are_no_labels_and_refused_before_anything_is_learned(tmp_path, kind):
+    labels = pa.array(list(range(40)), pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    parquet.write_table(pa.table({"x": [float(k) for k in range(40)], "y": labels}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"the label holds dates or times \(.*\), which are no names of classes"):
+        Unlabelled().kept(labels, Origin("t.parquet", 1, "row"))
+    if kind != pa.duration("s"):
+        with pytest.raises(DataError, match=r"t\.parquet: the label holds dates or times"):
+            read_source(str(tmp_path / "t.parquet"))

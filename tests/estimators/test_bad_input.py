@@ -59,7 +59,7 @@ def test_values_too_large_to_square_are_refused(estimator):
 
 @every
 def test_one_class(estimator):
-    with pytest.raises(ValueError, match="only 1 class: 7"):
+    with pytest.raises(ValueError, match=r"only 1 class: 7"):
         estimator().fit(X, np.full(6, 7))
 
 

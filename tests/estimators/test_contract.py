@@ -136,15 +136,16 @@ def test_other_names_at_predict_are_refused(estimator):
 @pytest.mark.parametrize("estimator", LEARNERS)
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "csr_matrix", "csr_array"])
 def test_pickle_and_deepcopy_keep_everything(estimator, make):
-    X = make(IRIS.data.to_numpy())
-    fitted = estimator(random_state=0, record=True).fit(X, IRIS.target)
+    mixed = np.random.default_rng(0).permutation(150)
+    X, y = make(IRIS.data.to_numpy()[mixed]), IRIS.target.to_numpy()[mixed]
+    fitted = estimator(random_state=0, record=True).fit(X, y)
     for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
         assert np.array_equal(again.coef_, fitted.coef_)
         assert np.array_equal(again.decision_function(X), fitted.decision_function(X))
         assert list(again.ledger_) == list(fitted.ledger_)
         assert np.array_equal(again.ledger_.weights().coef, fitted.ledger_.weights().coef)
         if estimator in ONLINE:
-            again.partial_fit(X, IRIS.target)
+            again.partial_fit(X, y)
             assert again.n_seen_ == fitted.n_seen_ + 150
 
 

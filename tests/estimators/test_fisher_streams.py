@@ -91,7 +91,7 @@ def test_before_a_boundary_can_be_drawn():
         FisherDiscriminant().coef_  # noqa: B018
     model = FisherDiscriminant().partial_fit(IRIS[:50], SPECIES[:50])
     assert model.means_.shape == (1, 4)
-    with pytest.raises(ValueError, match="only 1 class: 0"):
+    with pytest.raises(ValueError, match=r"only 1 class: 0"):
         model.predict(IRIS)
     model = FisherDiscriminant().partial_fit(IRIS[:100], SPECIES[:100], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="class 2 has no example"):

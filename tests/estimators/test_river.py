@@ -160,3 +160,11 @@ def test_what_a_stream_cannot_do_is_refused(monkeypatch):
     monkeypatch.setattr(sys.modules["separatrix.estimators.river"], "Classifier", object)
     with pytest.raises(ImportError, match=r"separatrix\[river\]"):
         Perceptron().to_river()
+
+
+def test_labels_that_come_in_runs_are_warned_about_once():
+    learner = Perceptron().to_river()
+    with pytest.warns(UserWarning, match="labels come in runs") as caught:
+        for i in range(1000):
+            learner.learn_one({"x": float(i % 7)}, "early" if i < 500 else "late")
+    assert len(caught) == 1

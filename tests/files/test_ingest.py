@@ -59,3 +59,18 @@ def test_missing_labels_of_svmlight_do_not_change_the_others(tmp_path):
         gathered = read_blocks(source, None, memory=1 << 20)
         assert gathered.classes.tolist() == [0, 1, 2, 7] and gathered.classes.dtype == np.int64
         assert gathered.unlabelled == 2 and gathered.blocks.n == 3000
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.3])
+@pytest.mark.parametrize("batch_rows", [7, 1000])
+def test_a_value_that_cannot_be_learned_from_is_named_by_its_line(tmp_path, fraction, batch_rows):
+    n = 500
+    out = held_out_rows(0, n, fraction, 5) if fraction else np.zeros(n, bool)
+    at = next(i for i in range(400, n) if i % 9 and not out[i])
+    rows = [f"{'perhaps' if i == at else 'yes'},{'' if i % 9 == 0 else 'ab'[i % 2]}" for i in range(n)]
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join(["member,y", *rows]) + "\n")
+    features = TableFeaturizer(roles={"member": "boolean"})
+    message = rf"data\.csv, line {at + 2}, column 'member': 'perhaps' is neither true nor false"
+    with pytest.raises(ValueError, match=message):
+        read_blocks(open_source(path, batch_rows=batch_rows), features, memory=1 << 24, fraction=fraction, seed=5)

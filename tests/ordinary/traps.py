@@ -73,6 +73,15 @@ TRAPS = (
     Trap("uuid.csv", "universally unique identifiers", "", 0.85, {"session": "dropped", **CUSTOMERS}, YES_NO),
     Trap("unnamed_0.csv", "the index of a data frame", "", 0.85, {"Unnamed: 0": "dropped", **CUSTOMERS}, YES_NO),
     Trap("pandas_index.csv", "the index of a data frame, without a name", "", 0.85, {"c0": "dropped", **CUSTOMERS}, YES_NO),
+    Trap("index_of_a_data_frame.csv", "the index of a data frame, shuffled", "", 0.85, {"__index_level_0__": "dropped"}),
+    Trap(
+        *("sorted_by_a_measurement.csv", "a measurement that looks like a row number", "", 0.85, {"hp": "number"}),
+        says=("kept; leave it out with --drop hp",),
+    ),
+    Trap(
+        *("a_count_called_number.csv", "a measurement called a number", "", 0.85, {"visitor_number": "number"}),
+        says=("kept; leave it out with --drop visitor_number",),
+    ),
     Trap("id_sorted_by_class.csv", "a number that tells the class by its order", "", 0.2, {"account_id": "dropped"}),
     Trap(
         *("column_equal_to_label.csv", "a column that is the label under another name", "", 0.9, {}, YES_NO),

@@ -14,6 +14,8 @@ from separatrix.modelfile import archive
 from separatrix.solvers.dual_ledger import Dropped
 
 IRIS = load_iris(as_frame=True)
+IRIS.data = IRIS.data.sample(frac=1.0, random_state=0)
+IRIS.target = IRIS.target[IRIS.data.index]
 X, Y = IRIS.data.to_numpy(), IRIS.target.to_numpy()
 TEXTS = ["Free money now!", "see you at noon", "win money", "noon at the office", "free free prize", "thank you"]
 SPAM = np.array(["spam", "ham"] * 3)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import has_fit_parameter
 from separatrix.analysis.catalogue import Setting, View, chosen_views
 from separatrix.analysis.comparison import Comparison, Pass, Row
 from separatrix.analysis.mixed_table import DENSE_BYTES, Columns, Form, prepared, read_columns
-from separatrix.engine.labels import Codes, encode, labels_of
+from separatrix.engine.labels import Codes, check_two_classes, encode, labels_of
 from separatrix.engine.rows import Array, Ints
 from separatrix.learners.progress import steps_bar
 
@@ -69,8 +69,7 @@ def compare(
     labels = labels_of(X, y, "compare")
     _check_not_measured(labels)
     classes, codes = encode(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a comparison needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes, "a comparison")
     if not isinstance(folds, int | np.integer) or folds < 2:
         raise ValueError(f"folds must be a whole number, 2 or more, not {folds!r}")
     views = chosen_views(models)
@@ -107,7 +106,8 @@ def _check_not_measured(labels: Array) -> None:
     except ValueError:
         return
     if fractions:
-        raise ValueError(f"y holds numbers with fractions, such as {fractions[0]}; a label is the name of a class: bin them")
+        what = f"labels are numbers with fractions, such as {fractions[0]}"
+        raise ValueError(f"{what}; a label is the name of a class: bin them")
 
 
 def _splits(codes: Codes, counts: Ints, classes: Array, folds: int, seed: int) -> tuple[list[tuple[Ints, Ints]], list[str]]:

@@ -220,7 +220,7 @@ def _no_causes(ledger: Ledger | None, X: Any) -> str:
     if ledger.absent:
         return "the model was saved without its ledger"
     if ledger.stored is None and X is None:
-        return "their rows were not stored; train with record=True, or give X"
+        return "their rows were not stored; train with record=True, or pass the rows as X="
     return ""
 
 

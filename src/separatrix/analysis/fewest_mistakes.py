@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
-from separatrix.engine.labels import encode
+from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.learners.linear import PocketLearner
@@ -101,8 +101,7 @@ def fewest_mistakes(
         raise ValueError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes)
     tie_code(tie, len(classes), "joint")
     search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, time.monotonic() + float(time_limit))
     search.run(float(time_limit))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix.analysis.fewest_mistakes import Contradictions
-from separatrix.engine.labels import Codes, encode
+from separatrix.engine.labels import Codes, check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.learners.linear import AveragedLearner, LastLearner
 from separatrix.proofs.inputs import read_examples
@@ -71,8 +71,7 @@ def suspects(X: Any, y: Any, *, random_state: int = 0) -> Suspects:
     """
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes)
     margin, suggested = _held_out_margins(rows, codes, len(classes), random_state)
     mistakes = _repeated_mistakes(rows, codes, random_state)
     witness = _witness_weight(rows, codes, len(classes))

@@ -92,8 +92,8 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
             _check_finite(as_numbers, name)
             signs = signs_of(name, as_numbers, titles)
             if signs.words:
-                what = f"column {name!r} looks like an identifier ({', '.join(signs.words)})"
-                columns.notes.append(f"{what} and is left out" if signs.enough else f"{what}: kept; drop it if it is one")
+                what = " and is left out" if signs.enough else ": kept; drop it if it is one"
+                columns.notes.append(signs.of(name) + what)
             if signs.enough:
                 continue
             numbers.append(as_numbers)
@@ -110,7 +110,7 @@ def read_columns(X: Any, categorical: Sequence[str | int] = (), names: Sequence[
         words.append(column)
         columns.word_names.append(name)
     if not numbers and not words:
-        raise ValueError("X has no column to learn from" + "".join(f"; {note}" for note in columns.notes))
+        raise ValueError("there is no column to learn from" + "".join(f"; {note}" for note in columns.notes))
     n = len(table[0][1])
     columns.numbers = np.column_stack(numbers) if numbers else np.empty((n, 0))
     columns.words = np.column_stack(words) if words else np.empty((n, 0), dtype=object)
@@ -145,7 +145,7 @@ def _as_table(X: Any, names: Sequence[str] | None) -> list[tuple[str, Any, bool]
             raise ValueError(f"there are {len(titles)} feature names for {array.shape[1]} columns")
         columns = [(title, array[:, j], False) for j, title in enumerate(titles)]
     if not columns or not len(columns[0][1]):
-        raise ValueError("X has no rows" if columns else "X has no columns")
+        raise ValueError("there are no rows" if columns else "there are no columns")
     return columns
 
 
@@ -193,7 +193,7 @@ def _check_finite(values: Floats, name: str | None) -> None:
     rows = np.flatnonzero(np.isinf(values))
     if rows.size:
         where = "" if name is None else f" at row {rows[0]}, column {name!r}"
-        raise ValueError(f"X contains infinity{where}; replace it or drop the row first")
+        raise ValueError(f"there is infinity{where}; replace it or drop the row first")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.analysis.best_separator import Separator, best_separator, flattened
-from separatrix.engine.labels import as_labels, encode_as
-from separatrix.engine.orders import visits
+from separatrix.engine.labels import Codes, as_labels, encode_as
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.rows import Ints, Rows, as_rows
 from separatrix.engine.weights import Weights
 from separatrix.estimators.notebook import MOST_POINTS, beside, cells_table, picture
@@ -286,16 +286,18 @@ def _is_fitted_on(estimator: LinearLearner, X: Any, labels: Any) -> bool:
         return False
     if set(np.unique(labels).tolist()) != set(run.classes.tolist()):
         return False
-    steps = sum(len(which) for _, which in presentations(estimator, as_rows(X)))
+    codes = encode_as(run.classes, labels)
+    steps = sum(len(which) for _, which in presentations(estimator, as_rows(X), codes))
     return bool(run.ledger.steps == steps and run.ledger.verify(X, labels))
 
 
-def presentations(model: LinearLearner, examples: Rows) -> Iterator[tuple[int, Ints]]:
-    """Yield (pass, examples in the order of their presentation), block by block."""
+def presentations(model: LinearLearner, examples: Rows, codes: Codes) -> Iterator[tuple[int, Ints]]:
+    """Yield (pass, examples in the order of their presentation), block by block; `codes` are their classes."""
     run = model.run_
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
+    chosen_order = order_for(run.order, examples, codes)
     for number in range(passes):
-        for order, begin, end, _ in visits(run.order, examples, run.seed, number):
+        for order, begin, end, _ in visits(chosen_order, examples, run.seed, number):
             which = order[begin:end] if order.size else np.arange(begin, end)
             if run.left_out.size:
                 which = which[~np.isin(which, run.left_out)]
@@ -310,7 +312,7 @@ def _steps(result: Trace, labels: Any) -> Iterator[dict[str, Any]]:
     state = ledger.state(examples.sparse, ledger.start)
     names = model.classes_.tolist()
     step, steps_up, squares = 0, 0.0, 0.0
-    for number, order in presentations(model, examples):
+    for number, order in presentations(model, examples, codes):
         for i in order:
             step += 1
             scores = examples.scores(*state.weights(), np.array([i]))[0]

@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 import sys
+import warnings
 from ast import literal_eval
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +20,7 @@ from separatrix.engine.rules import in_words
 
 if TYPE_CHECKING:
     from separatrix.engine.parameters import ParameterError
+    from separatrix.features.table import TableFeaturizer
 
 ROLE_OPTIONS = {
     "drop": "--drop",
@@ -48,10 +50,17 @@ SAME = (
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-_ROLE = re.compile(rf"\broles=\{{({_QUOTED}): ({_QUOTED})\}}")
 _PLACED = re.compile(r"[^,]+, (?:line|row) \d+, column ")
 """How a message begins that names a file and a place in it."""
-_PARAMETER = re.compile(rf"\b({'|'.join(OPTION_OF)})=({_QUOTED}|True|False|[\d.]+)?")
+_REMEDY = (
+    rf"\broles=\{{(?P<column>{_QUOTED}): (?P<role>{_QUOTED})\}}"
+    rf"|(?<![\w/.-])(?P<parameter>{'|'.join(OPTION_OF)})=(?:(?P<value>{_QUOTED}|(?:True|False|\d+(?:\.\d+)?)(?!\.?\w))|(?![^\s,;:.)]))"
+    r"|, or [^,;:'\"]*\bX="
+    rf"|(?<!\w)(?:{_QUOTED})"
+)
+"""A remedy in Python; one that the command line has no option for; or text in quotes, which is data and stays as it is.
+
+An apostrophe follows a letter, and an opening quote does not."""
 
 
 def in_options(message: object) -> str:
@@ -63,24 +72,29 @@ def in_options(message: object) -> str:
     "mend it, or leave the column out with --drop 'shoe size'"
     >>> in_options("pass over such lines with on_error='skip', or read quotes as they are with quote=''")
     "pass over such lines with --on-error skip, or read quotes as they are with --quote ''"
+    >>> in_options("column 'format=5' holds 'C=5'")
+    "column 'format=5' holds 'C=5'"
     """
-    return _PARAMETER.sub(_as_option, _ROLE.sub(_as_role_option, str(message)))
-
-
-def _as_role_option(match: re.Match[str]) -> str:
-    column, role = map(literal_eval, match.groups())
-    return f"{ROLE_OPTIONS[role]} {shlex.quote(column)}" if role in ROLE_OPTIONS else match[0]
+    return re.sub(_REMEDY, _as_option, str(message))  # which compiles it when it is first needed
 
 
 def _as_option(match: re.Match[str]) -> str:
-    option, value = OPTION_OF[match[1]], match[2]
-    if value == "True":
-        return option
-    if value == "False" and match[1] in OFF:
-        return OFF[match[1]]
-    if value is None:
-        return option
-    return f"{option} {shlex.quote(str(literal_eval(value)))}"
+    if match["column"] is not None:
+        column, role = literal_eval(match["column"]), literal_eval(match["role"])
+        return f"{ROLE_OPTIONS[role]} {shlex.quote(column)}" if role in ROLE_OPTIONS else match[0]
+    parameter, value = match["parameter"], match["value"]
+    if parameter is None:
+        return "" if match[0].endswith("X=") else match[0]
+    if value == "False" and parameter in OFF:
+        return OFF[parameter]
+    if value is None or value == "True":
+        return OPTION_OF[parameter]
+    return f"{OPTION_OF[parameter]} {shlex.quote(str(literal_eval(value)))}"
+
+
+def described(features: "TableFeaturizer") -> list[str]:
+    """Return the lines that describe the columns of a table; the remedies of its notes are options."""
+    return [in_options(line) if line.startswith("note: ") else line for line in features.describe().splitlines()]
 
 
 def of_parameter(error: "ParameterError") -> str:
@@ -116,9 +130,23 @@ def tell(verb: str, notes: Iterable[str]) -> None:
 
 @contextmanager
 def errors_reported(verb: str, subject: object) -> Iterator[None]:
-    """Turn an error about the input into one line; a message that names no file is prefixed with `subject`."""
+    """Turn an error about the input into one line; a message that names no file is prefixed with `subject`.
+
+    Warnings of the library become notes.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
+            show = warnings.showwarning
+
+            def show_as_note(message: Warning | str, category: type[Warning], *place: Any) -> None:
+                if issubclass(category, UserWarning):
+                    tell(verb, [str(message)])
+                else:
+                    show(message, category, *place)
+
+            warnings.showwarning = show_as_note  # type: ignore[assignment]
+            yield
     except BrokenPipeError:  # the reader of our output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(0) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from separatrix.data.in_memory import Examples, NotANumberError, against_the_res
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
 from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.features.columns.identifiers import signs_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.learners.calibration import probabilities
 from separatrix.modelfile.archive import load
@@ -60,12 +62,14 @@ class ModelRows:
             missing=[marker for marker in MISSING if marker not in CLASS_NAMES or marker not in names],
             label_words=words,
             expected=getattr(self.model.features, "kinds_as_read", dict)(),
+            unused=getattr(self.model.features, "left_out", tuple)(),
             **reading,
         )
         kind = "rows" if self.model.features is None else "columns"
         if source.kind != kind:
             raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
         self.source: Source = source
+        self.skipping = reading.get("on_error") == "skip"
         self.unlabelled = Unlabelled.as_chosen(missing_label)
         self.unlabelled.words += words
         self.label: str | None = source.label if need_labels else label
@@ -146,6 +150,16 @@ class ModelRows:
         return probabilities(scores, self.estimator.slope_, self.predicted_codes(scores))
 
 
+def with_identifiers_noted(examples: Examples) -> Examples:
+    """Return the examples of a table with a note on each column that looks like an identifier: no proof leaves one out."""
+    notes = list(examples.notes)
+    for j, name in enumerate(examples.columns):
+        signs = signs_of(name, examples.X[:, j].astype(np.float64), examples.columns)
+        if signs.words:
+            notes.append(f"{signs.of(name)}: kept; leave it out with roles={{{name!r}: 'drop'}}")
+    return replace(examples, notes=tuple(notes))
+
+
 def read_examples(
     data: str,
     label: str | None,
@@ -157,7 +171,7 @@ def read_examples(
     """Return the examples to certify: the numbers of a source, or the features that a model makes of its columns."""
     if model is None:
         try:
-            return read_source(data, label, positive, drop=drop, **reading)
+            return with_identifiers_noted(read_source(data, label, positive, drop=drop, **reading))
         except NotANumberError as error:
             remedy = (
                 "leave the column out with --drop, or use --model FILE, trained on these columns, to make features of them"

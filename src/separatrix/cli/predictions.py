@@ -1,4 +1,7 @@
-"""Predictions as CSV, JSON lines or Parquet, batch by batch."""
+"""Predictions as CSV, JSON lines or Parquet, batch by batch.
+
+Where lines may be left out, each prediction has the number of its line, so that it can be put beside what it predicts.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from separatrix.cli.model_rows import ModelRows
-from separatrix.data.arrow_arrays import number_array, value_array
+from separatrix.data.arrow_arrays import number_array, text_array, value_array
+from separatrix.data.errors import Origin
 
 ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 """The format of predictions by the ending of the file."""
@@ -20,8 +24,10 @@ def write_predictions(rows: ModelRows, file: BinaryIO, form: str, with_scores: b
     """Write the predictions of all rows; return how many."""
     writer: Any = None
     n = 0
-    for X, _, _ in rows.batches():
+    for X, _, batch in rows.batches():
         table = prediction_table(rows, X, with_scores)
+        if rows.skipping:
+            table = with_places(table, batch.origin, len(rows.source.files) > 1)
         n += table.num_rows
         if form == "jsonl":
             file.writelines((json.dumps(row, ensure_ascii=False) + "\n").encode() for row in table.to_pylist())
@@ -41,6 +47,14 @@ def new_writer(file: BinaryIO, form: str, schema: pa.Schema) -> Any:
     from pyarrow.parquet import ParquetWriter
 
     return ParquetWriter(file, schema)
+
+
+def with_places(table: pa.Table, origin: Origin, several_files: bool) -> pa.Table:
+    """Return predictions with the line, or row, of each in a first column; before it the file, where there are several."""
+    places = {origin.unit: number_array(origin.numbers_of(np.arange(table.num_rows)))}
+    if several_files:
+        places = {"file": text_array([origin.file] * table.num_rows)} | places
+    return pa.Table.from_arrays([*places.values(), *table.columns], names=[*places, *table.column_names])
 
 
 def prediction_table(rows: ModelRows, X: Any, with_scores: bool) -> pa.Table:

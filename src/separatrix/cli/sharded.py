@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
-from separatrix.cli.errors import in_options
+from separatrix.cli.errors import described
 from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
@@ -26,6 +26,7 @@ from separatrix.cluster.work import Sum
 from separatrix.data.errors import DataError
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
+from separatrix.learners.inputs import SortedRowsWarning
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.archive import save
@@ -42,7 +43,8 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     reading = options.reading() | {"missing_label": options.missing_label}
     began = time.perf_counter()
     with ShardProgress(options.quiet or options.as_json) as progress, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnlikeShardsWarning)  # the summary has it
+        for category in (UnlikeShardsWarning, SortedRowsWarning):  # the summary has them
+            warnings.simplefilter("ignore", category)
         model = fit(
             *(learner, options.data),
             engine=options.engine,
@@ -66,7 +68,7 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
         "notes": facts.pop("notes", []),
         "problems": facts.pop("problems"),
         "dealt": facts.get("dealt", False),
-        "columns": in_options(model.features.describe()).splitlines() if isinstance(model.features, TableFeaturizer) else [],
+        "columns": described(model.features) if isinstance(model.features, TableFeaturizer) else [],
         **learner_figures(learner, facts["rows"]),
         "training_error": learner.training_error_,
         "mistakes_by_shard": learner.shard_mistakes_.tolist(),
@@ -75,7 +77,8 @@ def train_on_shards(options: TrainOptions, learner: LinearLearner) -> dict[str, 
     }
     counts = np.array(list(facts["classes"].values()))
     correct = np.rint(learner.training_recalls_ * counts).astype(np.int64)
-    summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner)
+    sorted_rows = facts.pop("sorted_rows", False)
+    summary["warnings"] = warnings_about(correct, counts, learner.classes_.tolist(), learner, sorted_rows)
     if "unlike_shards" in facts:
         summary["warnings"].append(facts["unlike_shards"])
     if options.output is not None:

@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from separatrix import __version__
-from separatrix.cli.errors import in_options
+from separatrix.cli.errors import described, in_options
 from separatrix.data.errors import counted
 from separatrix.data.reading import Source
 from separatrix.engine.presenting import Problem
@@ -23,8 +23,13 @@ from separatrix.learners.linear_base import LinearLearner
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
 FRACTION = re.compile(r"[-+]?\d*[.,]\d+")
+SORTED_ROWS = "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
+RARE = 0.5
+"""A class is rare that has less than this part of the rows that it would have if all had as many."""
+NOISE = 2.0
+"""By so many standard deviations an accuracy must exceed that of a guess."""
 
 
 def summarise(
@@ -67,7 +72,7 @@ def summarise(
         "notes": gathered.notes,
         "problems": source.problems[:3],
         "spilled_bytes": blocks.spilled,
-        "columns": [] if gathered.features is None else in_options(gathered.features.describe()).splitlines(),
+        "columns": [] if gathered.features is None else described(gathered.features),
         **learner_figures(learner, blocks.n),
         "seconds_reading": round(seconds_reading, 3),
         "seconds_training": round(seconds_training, 3),
@@ -81,22 +86,24 @@ def summarise(
     counts, right = counts_by_class(evaluated, K, lambda rows: learner.decide(learner.scores(rows), K))
     if held_out is None:
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
-    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner)
-    if learner.order == "cyclic" and not learner.converged_ and blocks.in_runs():
-        summary["warnings"].append(
-            "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
-        )
+    sorted_rows = learner.order == "cyclic" and not learner.converged_ and blocks.in_runs()
+    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows)
     return summary
 
 
-def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner) -> list[str]:
+def warnings_about(
+    right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner, sorted_rows: bool = False
+) -> list[str]:
     """Return what a user should know before trusting a model that gets so many rows of each class right.
 
-    `counts` are the rows of each class that the model was evaluated on.
+    `counts` are the rows of each class that the model was evaluated on; `sorted_rows`: the rows that it was trained on came
+    sorted by label.
     """
     warnings = []
     n, largest = int(counts.sum()), int(np.argmax(counts))
-    if learner.class_weight is None and int(right.sum()) <= counts[largest] and len(classes) > 1 and n:
+    if len(classes) > 1 and n and learner.class_weight is not None:
+        warnings += _no_better_than_guessing(right, counts)
+    elif len(classes) > 1 and n and int(right.sum()) <= counts[largest]:
         warnings.append(
             f"the model is no better than always predicting {classes[largest]} (accuracy {right.sum() / n:.4f}, where "
             f"{counts[largest] / n:.4f} of the rows have that label)"
@@ -104,9 +111,27 @@ def warnings_about(right: Ints, counts: Ints, classes: list[Any], learner: Linea
     missed = [k for k in np.flatnonzero((right == 0) & (counts >= FEW_ROWS)).tolist() if k != largest]
     if missed:
         named = ", ".join(f"{classes[k]} ({counts[k]:,} rows)" for k in missed[:3]) + (" …" if len(missed) > 3 else "")
-        advice = "" if learner.class_weight else "; --class-weight balanced gives rare classes more weight"
+        rare = RARE * n / max(1, int(np.count_nonzero(counts)))
+        helps = learner.class_weight is None and not sorted_rows and any(counts[k] < rare for k in missed)
+        advice = "; --class-weight balanced gives rare classes more weight" if helps else ""
         warnings.append(f"no row of {named} is predicted as such{advice}")
-    return warnings
+    return [*warnings, SORTED_ROWS] if sorted_rows else warnings
+
+
+def _no_better_than_guessing(right: Ints, counts: Ints) -> list[str]:
+    """Return a warning where weighted classes are told apart no better than by chance, with a margin for noise."""
+    present = counts > 0
+    n, hits = counts[present], right[present]
+    recall = float((hits / n).mean())
+    smoothed = (hits + 1) / (n + 2)  # a recall of 0 or 1 in a few rows is not certain either
+    deviation = float(np.sqrt((smoothed * (1 - smoothed) / n).sum())) / len(n)
+    if len(n) < 2 or recall > 1 / len(n) + NOISE * deviation:
+        return []
+    chance = ", and the difference may be chance" if recall > 1 / len(n) else ""
+    return [
+        f"the model is no better than a guess (balanced accuracy, the mean of the classes' recalls, {recall:.4f}; a guess "
+        f"has {1 / len(n):.4f}{chance})"
+    ]
 
 
 def learner_figures(learner: LinearLearner, n: int) -> dict[str, Any]:
@@ -162,7 +187,7 @@ def print_summary(summary: dict[str, Any]) -> None:
     name = click.style(summary["data"], bold=True)
     click.echo(f"{name}: {shards}{counted(summary['rows'], 'row')}, {counted(len(classes), 'class')} ({counts})")
     if summary.get("dealt"):
-        click.echo(f"  the shards held different classes: rows were dealt anew among the {summary['shards']:,} shards")
+        click.echo("  the shards held different classes: rows were dealt anew among all of them")
     if doubt := _doubt_about(classes):
         label = summary["facts"].get("label")
         ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"

@@ -118,8 +118,8 @@ class Training:
 
     def _open(self, data: str, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
-        words = words_kept(options.missing_label)
-        return open_source(data, label=label, label_words=words, expected=expected, **options.reading())
+        settings: dict[str, Any] = {"label_words": words_kept(options.missing_label), "unused": options.drop or ()}
+        return open_source(data, label=label, expected=expected, **settings, **options.reading())
 
     def _features(self, source: Source) -> TableFeaturizer | None:
         options = self.options

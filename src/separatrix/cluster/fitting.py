@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +24,13 @@ from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
 from separatrix.cluster.mixing import MIXES, Listeners, Mixture
 from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumnsError, new_training_id
-from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint
+from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint, notes_on_labels
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
-from separatrix.data.labels import alike, words_kept
+from separatrix.data.labels import words_kept
 from separatrix.data.reading import untitled_delimiter
 from separatrix.engine.rules import RULES
+from separatrix.engine.user_warnings import warn_user
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer
 from separatrix.files.out_of_core import TrainingState
@@ -181,6 +181,8 @@ class _Fit:
             check_alike(summaries, self.engine.names)
             summaries = self._deal(train, summaries, checkpoint)
             classes = classes_of([summaries[number] for number in train])
+            trained, held_out_too = ([summaries[number] for number in of] for of in (train, held_out_numbers))
+            self.notes = notes_on_labels(trained, held_out_too, classes)
             if self.reader.features is not None:
                 d = self.reader.features.n_features_out_
                 summaries = {number: summary._replace(d=d) for number, summary in summaries.items()}
@@ -243,8 +245,7 @@ class _Fit:
         self._set_features(self.features.adopt(learned.schema))
 
     def _set_features(self, fitted: TableFeaturizer) -> None:
-        self.features = fitted
-        self.reader = replace(self.reader, features=fitted.without_names())
+        self.features, self.reader = fitted, self.reader.with_features(fitted)
 
     # Dealing.
 
@@ -271,7 +272,7 @@ class _Fit:
             files = all(is_file(self.engine.chunks[number]) for number in numbers)
             self.warning = UNLIKE.format(error=error, remedy=READABLE if files else "")
             self.deal_seed, self.reader = None, undealt
-            warnings.warn(self.warning, UnlikeShardsWarning, stacklevel=4)
+            warn_user(self.warning, UnlikeShardsWarning)
             return summaries
         # What describes a file stays at its number; what describes rows is that of the new shard.
         return {
@@ -322,8 +323,8 @@ class _Fit:
         drawn = self.drawn if self.deal_seed is not None else []
         files = [self.file_summaries[number] for number in sorted([*mixture.train, *drawn])]
         unlabelled = sum(summary.unlabelled for summary in files)
-        notes = [*self.text_columns.values(), *alike(list({label: 0 for summary in summaries for label in summary.labels}))]
-        notes = list(dict.fromkeys([*notes, *(note for summary in files for note in summary.notes)]))[:10]
+        described = [*files, *(self.file_summaries[number] for number in mixture.held_out if number not in drawn)]
+        notes = [*self.text_columns.values(), *self.notes, *(note for summary in described for note in summary.notes)]
         counts = class_counts(summaries, mixture.classes).sum(axis=0).tolist()
         return {
             "data": self.data,
@@ -339,9 +340,10 @@ class _Fit:
             "margin": margin_of(mixture),
             "problems": [problem for summary in files for problem in summary.problems][:3],
             **({} if (delimiter := untitled_delimiter(self.reader.file_reader)) is None else {"delimiter": delimiter}),
-            **({"notes": notes} if notes else {}),
+            **({"notes": [*dict.fromkeys(notes)][:10]} if notes else {}),
             **({"unlabelled": unlabelled} if unlabelled else {}),
             **({} if self.deal_seed is None else {"dealt": True}),
+            **({"sorted_rows": True} if mixture.presents_sorted_rows() else {}),
             **({} if self.warning is None else {"unlike_shards": self.warning}),
         }
 

@@ -36,6 +36,7 @@ from separatrix.cluster.work import (
     rows_to_weights,
     weights_to_rows,
 )
+from separatrix.engine.labels import come_in_runs
 from separatrix.engine.ledger import NEVER
 from separatrix.engine.loop import train
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats
@@ -43,6 +44,7 @@ from separatrix.engine.run import Run, Snapshot
 from separatrix.engine.stopping import History, StateDigests
 from separatrix.engine.weights import Weights, averaged
 from separatrix.learners.calibration import find_slope
+from separatrix.learners.inputs import warn_of_sorted_rows
 from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.learners.online import OnlineLearner
 
@@ -304,6 +306,15 @@ class Mixture:
             mix_=self.mix,
             _runs=None,
         )
+        if self.presents_sorted_rows():
+            warn_of_sorted_rows(self.learner)
+
+    def presents_sorted_rows(self) -> bool:
+        """Tell whether passes that were not clean presented rows in their order, and some shard is sorted by label."""
+        if self.learner.order != "cyclic" or self.learner.converged_:
+            return False
+        summaries = [self.summaries[number] for number in self.filled]
+        return any(come_in_runs(summary.counts, summary.changes) for summary in summaries)
 
     def _slope(self) -> float:
         pairs = self.engine.reduce(self.work(CollectScores, self.used()), self.held_out).items

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from separatrix.data.batches import TableBatch
 from separatrix.features.columns.arrow_columns import BLOCK_ROWS, frame_of
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, hashed
 from separatrix.features.columns.dates import DateColumn
@@ -50,12 +51,12 @@ class LearnedSchema:
         return self
 
 
-def schema_of_first_rows(features: TableFeaturizer, tables: Iterable[Any]) -> Schema | None:
+def schema_of_first_rows(features: TableFeaturizer, batches: Iterable[TableBatch]) -> Schema | None:
     """Return a schema that has the columns and their roles, decided from the first rows, and has learned nothing else."""
     schema, n = features.new_schema(), 0
-    for table in tables:
-        schema.take(frame_of(table.slice(0, BLOCK_ROWS - n)))
-        n += min(table.num_rows, BLOCK_ROWS - n)
+    for batch in batches:
+        schema.take(frame_of(batch[: BLOCK_ROWS - n]))
+        n += min(len(batch), BLOCK_ROWS - n)
         if n == BLOCK_ROWS or schema.roles:
             break
     if not n:
@@ -73,11 +74,11 @@ def _empty_like(schema: Schema, first_row: int) -> Schema:
     return empty
 
 
-def learn_schema(roles: Schema, number: int, tables: Iterable[Any]) -> LearnedSchema:
+def learn_schema(roles: Schema, number: int, batches: Iterable[TableBatch]) -> LearnedSchema:
     """Learn from the rows of the shard with this number, with the columns and roles of a schema."""
     schema = _empty_like(roles, number * FIRST_ROW)
-    for table in tables:
-        schema.take(frame_of(table))
+    for batch in batches:
+        schema.take(frame_of(batch))
     schema.learn_rest()
     schema.n_rows -= number * FIRST_ROW
     return LearnedSchema(schema if schema.n_rows else None)

@@ -14,7 +14,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,6 +139,10 @@ class ShardExamples(NamedTuple):
     label_numbers: Ints
 
 
+DEALING = 0xDEA1
+"""Keeps the random numbers that deal rows apart from all others."""
+
+
 @dataclass
 class Deal:
     """Which rows of which shards make up each new shard.
@@ -169,7 +173,8 @@ class Recipients:
     """The new shards to which the rows of an old shard go, in the order of the rows."""
 
     def __init__(self, seed: int, old: int, numbers: Ints) -> None:
-        self._random, self._numbers = np.random.default_rng([seed, old]), numbers
+        # A first number of its own: default_rng([0, 0]) gives the numbers of default_rng(0), which made many a data set.
+        self._random, self._numbers = np.random.default_rng([DEALING, seed, old]), numbers
 
     def next(self, n: int) -> Ints:
         """Return the numbers of the new shards of the next n rows."""
@@ -206,6 +211,13 @@ class ShardReader:
         if self.file_reader is None or self.format == "built-in":
             return open_source(shard.chunk, label=self.label, threads=1, **self.options)
         return Source(shard.name, [os.fspath(shard.chunk)], self.format, self.file_reader, self.file_reader.options)
+
+    def with_features(self, fitted: TableFeaturizer) -> ShardReader:
+        """Return a reader that makes these features, and does not look at the columns that have none."""
+        if hasattr(self.file_reader, "settled"):
+            self.file_reader.options.unused.update(fitted.left_out())
+            self.file_reader.settled()
+        return replace(self, features=fitted.without_names())
 
     @property
     def trusts_quotes(self) -> bool:
@@ -320,7 +332,9 @@ def _summarized(name: str, X: Any, labels: list[Any], label_numbers: Ints) -> tu
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
     counts = np.bincount(label_numbers, minlength=len(labels))
-    summary = ShardSummary(rows.n, rows.d, rows.sparse, labels, None, counts, radius_squared, b"", 0, [], None, 0, [])
+    changes = int(np.count_nonzero(np.diff(label_numbers)))
+    read: tuple[bytes, int, list[str], None, int, list[str]] = (b"", 0, [], None, 0, [])  # filled in by who read it
+    summary = ShardSummary(rows.n, rows.d, rows.sparse, labels, None, counts, radius_squared, *read, changes)
     if not rows.sparse:
         return summary, {"label_numbers": label_numbers, "dense": rows.source}
     X = rows.source

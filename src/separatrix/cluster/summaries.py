@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from separatrix.data.errors import DataError
-from separatrix.engine.labels import check_kinds
+from separatrix.data.labels import alike, matched, strangers
+from separatrix.engine.labels import check_kinds, check_two_classes
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import LabelIndex
 
@@ -30,6 +32,8 @@ class ShardSummary(NamedTuple):
     names: list[str] | None
     unlabelled: int
     notes: list[str]
+    changes: int = 0
+    """How many rows have another label than the one before."""
 
 
 Summaries = dict[int, ShardSummary]
@@ -48,8 +52,7 @@ def classes_of(summaries: list[ShardSummary]) -> Array:
         classes = np.unique(distinct)
     else:
         classes, _ = labels.settled()
-    if len(classes) < 2:
-        raise DataError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes)
     return classes
 
 
@@ -59,7 +62,16 @@ def class_counts(summaries: list[ShardSummary], classes: Array) -> Ints:
     for row, summary in zip(counts, summaries, strict=True):
         labels = LabelIndex()
         labels.add(summary.labels)
-        np.add.at(row, labels.among(classes, as_written=False), summary.counts)
+        codes = labels.among(classes, as_written=False)
+        np.add.at(row, codes[codes >= 0], summary.counts[codes >= 0])
+    return counts
+
+
+def _label_counts(summaries: list[ShardSummary]) -> Counter[Any]:
+    """Return how many rows have each label, as it is written."""
+    counts = Counter[Any]()
+    for summary in summaries:
+        counts.update(dict(zip(summary.labels, summary.counts.tolist(), strict=True)))
     return counts
 
 
@@ -77,6 +89,25 @@ def check_alike(summaries: Summaries, names: list[str]) -> None:
             raise DataError(
                 f"{names[number]} has {_shape(summary)}, but {first_name} has {_shape(expected)}: they must agree"
             )
+
+
+def notes_on_labels(train: list[ShardSummary], held_out: list[ShardSummary], classes: Array) -> list[str]:
+    """Return notes on labels that are much alike, and on held-out ones that are no class, or not written as it is.
+
+    Raise if no held-out row has a label that is a class.
+    """
+    notes = alike(list(_label_counts(train)))
+    if not held_out:
+        return notes
+    n, counts = sum(summary.n for summary in held_out), _label_counts(held_out)
+    if not n:
+        raise DataError("the held-out shards have no row with a label")
+    labels = LabelIndex()
+    labels.add(list(counts))
+    codes = labels.among(classes, as_written=False).tolist()
+    unknown = {label: count for (label, count), code in zip(counts.items(), codes, strict=True) if code < 0}
+    notes += [f"held-out rows: {note}" for note in matched(labels.matching(classes))]
+    return [*notes, strangers(unknown, n, "the held-out shards")] if unknown else notes
 
 
 def _shape(summary: ShardSummary) -> str:

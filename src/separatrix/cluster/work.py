@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from separatrix.cluster.feature_rows import FeatureRows
 from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema_of_first_rows
 from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, naming_text_columns, problem_of
-from separatrix.data.arrow_arrays import number_array
+from separatrix.data.batches import TableBatch
 from separatrix.data.errors import NoExampleError
 from separatrix.data.labels import without_label, words_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.rules import RULES
@@ -110,9 +110,8 @@ class DetectFormat:
             features = reader.features
             assert features is not None
             features.roles = roles_for(source.name, source.schema.names, names, features.roles or {})  # type: ignore[union-attr]
-            tables = (batch.table.drop_columns([source.label]) for batch in source)
             with naming_text_columns(source):
-                schema = schema_of_first_rows(features, tables)
+                schema = schema_of_first_rows(features, (batch.without(source.label) for batch in source))
         except NoExampleError:
             return FirstReader(None)
         assert schema is not None
@@ -145,21 +144,21 @@ class LearnColumns:
         assert features is not None
         try:
             with naming_text_columns(source):
-                return learn_schema(features.schema_so_far, shard.number, self._tables(shard, source))
+                return learn_schema(features.schema_so_far, shard.number, self._batches(shard, source))
         except NoExampleError:
             return LearnedSchema(None)
 
-    def _tables(self, shard: Shard, source: Any) -> Iterator[Any]:
+    def _batches(self, shard: Shard, source: Any) -> Iterator[TableBatch]:
         """Yield the rows that have a label and, with a deal, that are not held out."""
         recipients = None if self.deal is None else self.deal.rows(shard.number)
         words = words_kept(self.reader.missing_label)
         for batch in source:
-            table, missing = batch.table, without_label(batch.table[source.label], words)
+            missing = without_label(batch.table[source.label], words)
             if missing is not None:
-                table = table.filter(number_array(~missing))
+                batch = batch.where(~missing)
             if recipients is not None:
-                table = table.filter(number_array(np.isin(recipients.next(table.num_rows), self.train)))
-            yield table.drop_columns([source.label])
+                batch = batch.where(np.isin(recipients.next(len(batch)), self.train))
+            yield batch.without(source.label)
 
 
 @dataclass
@@ -228,7 +227,8 @@ class MakePass(ExampleWork):
         before = self.weights.at(features)
         run = self._run(problem.rows, before)
         seed = self.seed + (shard.number << 64)
-        mistakes = run.present(problem, visits(self.learner.order, problem.rows, seed, self.number))
+        order = order_for(self.learner.order, problem.rows, problem.codes)
+        mistakes = run.present(problem, visits(order, problem.rows, seed, self.number))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
         counts = np.array([[shard.number, mistakes, *run.tally, n, max(run.heaviest, default=1.0)]])
         if self.lone:

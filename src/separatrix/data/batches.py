@@ -82,6 +82,16 @@ class TableBatch:
         begin, end, _ = rows.indices(len(self))
         return TableBatch(self.table.slice(begin, end - begin), self.origin[rows])
 
+    def where(self, kept: NDArray[np.bool_]) -> TableBatch:
+        """Return the rows that are kept."""
+        from separatrix.data.arrow_arrays import number_array
+
+        return TableBatch(self.table.filter(number_array(kept)), self.origin.at(np.flatnonzero(kept)))
+
+    def without(self, column: str) -> TableBatch:
+        """Return the rows without a column."""
+        return TableBatch(self.table.drop_columns([column]), self.origin)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -112,6 +122,8 @@ class Options:
     """The columns by their places, of a model that was trained on a file without a header."""
     expected: Mapping[str, str] | None = None
     """What a model has learned of columns, by name: they are read so, whatever share of them are words."""
+    unused: set[str] = field(default_factory=set)
+    """Columns that nobody looks at, since a model leaves them out: whatever they hold is right."""
     notes: dict[str, str] = field(default_factory=dict)
     """What a person should know of the reading, each under a name, so that it is said once."""
 

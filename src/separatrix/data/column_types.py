@@ -27,6 +27,8 @@ _DIGITS = r"^[+-]?\d{19,}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
+PANDAS_INDEX = r"__index_level_\d+__"
+"""The name of the column of row numbers that pandas puts last into a Parquet file."""
 _NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\))$"
 _NOTHING = (
     r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*"
@@ -221,11 +223,13 @@ def label_name(
     --------
     >>> label_name(["a", "b", "kind"], "1", None, "points.csv")
     'b'
+    >>> label_name(["a", "kind", "__index_level_0__"], None, None, "points.parquet")
+    'kind'
     """
     if not needed:
         return str(label) if label in names else None
     if label is None:
-        return default or names[-1]
+        return default or next((name for name in reversed(names) if not re.fullmatch(PANDAS_INDEX, name)), names[-1])
     if label in names:
         return str(label)
     try:

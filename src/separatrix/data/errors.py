@@ -61,6 +61,14 @@ class Origin:
             return Origin(self.file, self.first + (rows.start or 0), self.unit)
         return Origin.of(self.file, self.numbers[rows], self.unit)
 
+    def at(self, rows: NDArray[np.int64]) -> Origin:
+        """Return where these rows of the batch come from."""
+        return Origin.of(self.file, self.numbers_of(rows), self.unit)
+
+    def numbers_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the line or row of each of these rows of the batch."""
+        return rows + self.first if self.numbers is None else self.numbers[rows]
+
     @staticmethod
     def of(file: str, numbers: NDArray[np.int64], unit: str = "line") -> Origin:
         """Return the origin of rows with these numbers."""
@@ -126,8 +134,20 @@ def no_column(name: object, names: Sequence[str], most: int = 10) -> str:
     >>> no_column("agee", ["age", "job"])
     "there is no column 'agee'; the columns are age, job; did you mean 'age'?"
     """
-    listed = ", ".join(names[:most]) + (" …" if len(names) > most else "")
+    listed = ", ".join(map(named, names[:most])) + (" …" if len(names) > most else "")
     return f"there is no column {shown(name)}; the columns are {listed}{did_you_mean(name, names)}"
+
+
+def named(name: object) -> str:
+    r"""Return the name of a column or a class as it stands in a message: in quotes where it is no plain word.
+
+    Examples
+    --------
+    >>> named("shoe size"), named("C=5"), named("net\nweight")
+    ('shoe size', "'C=5'", "'net\\nweight'")
+    """
+    text = str(name)
+    return text if text.strip() and text.isprintable() and "=" not in text else repr(text)
 
 
 def shown(value: Any, size: int = 40) -> str:

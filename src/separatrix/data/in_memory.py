@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, counted, no_column, shown
+from separatrix.data.errors import DataError, NoExampleError, counted, did_you_mean, named, no_column, shown
 from separatrix.data.labels import Unlabelled, alike, as_one, one_class
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
@@ -43,6 +43,8 @@ class Examples:
     """What a score of 0 means there."""
     notes: tuple[str, ...] = ()
     """What a person should know of how they were read."""
+    columns: tuple[str, ...] = ()
+    """What the columns of a table are called, also where they have no titles."""
 
 
 def read_source(
@@ -71,7 +73,7 @@ def read_source(
         place.name = "the file object" if content is None else name
     if content is not None:
         reading["format"] = "csv"
-    source = open_source(place, label=label, settle=True, **reading)
+    source = open_source(place, label=label, settle=True, unused=drop, **reading)
     if drop and source.kind == "rows":
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
@@ -120,7 +122,7 @@ def _labels(y: Array) -> Array:
 
 
 def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
-    from separatrix.data.arrow_arrays import number_array, numpy_array
+    from separatrix.data.arrow_arrays import numpy_array
 
     assert source.schema is not None and source.label is not None
     features = [name for name in source.schema.names if name != source.label and name not in drop]
@@ -134,11 +136,7 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     unlabelled = Unlabelled()
     for batch in source:
         kept = unlabelled.kept(batch.table[source.label], batch.origin)
-        if kept is not None:
-            numbers = np.array([batch.origin.number(i) for i in np.flatnonzero(kept)], np.int64)
-            batch = TableBatch(
-                batch.table.filter(number_array(kept)), Origin.of(batch.origin.file, numbers, batch.origin.unit)
-            )
+        batch = batch if kept is None else batch.where(kept)
         blocks.append(batch.table.select(features) if mixed else [_numbers(batch, name, titled) for name in features])
         labels.append(numpy_array(batch.table[source.label]))
     y = np.concatenate(labels)
@@ -151,9 +149,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     if mixed:
         import pyarrow as pa
 
-        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes)
+        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes, columns=tuple(features))
     columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
-    return Examples(source.name, _joined(columns, source.name), y, names, notes=notes)
+    return Examples(source.name, _joined(columns, source.name), y, names, notes=notes, columns=tuple(features))
 
 
 def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
@@ -169,7 +167,7 @@ def _numbers(batch: TableBatch, name: str, titled: bool) -> Array:
     if bad is None:
         return np.array([float(value) for value in cells])
     where = f"{batch.origin.place(bad)}, column {batch.table.schema.names.index(name) + 1}" + (
-        f" ({name})" if titled else ""
+        f" ({named(name)})" if titled else ""
     )
     raise NotANumberError(
         f"{where}: " + ("a value is missing" if cells[bad] is None else f"{shown(cells[bad])} is not a finite number")
@@ -197,7 +195,9 @@ def against_the_rest(examples: Examples, positive: str) -> Examples:
     """Return the examples with two classes: one, and all the others."""
     chosen = np.array([str(value) == positive for value in examples.y.tolist()])
     if not chosen.any():
-        classes = ", ".join(str(value) for value in np.unique(examples.y).tolist()[:10])
-        raise DataError(f"{examples.name}: no example has the class {positive!r}; the classes are {classes}")
+        classes = np.unique(examples.y).tolist()
+        listed = ", ".join(map(named, classes[:10])) + (" …" if len(classes) > 10 else "")
+        what = f"no example has the class {shown(positive)}; the classes are {listed}"
+        raise DataError(f"{examples.name}: {what}{did_you_mean(positive, classes)}")
     name = f"{examples.name} ({positive} against the rest)"
     return replace(examples, name=name, y=np.where(chosen, positive, f"not {positive}"))

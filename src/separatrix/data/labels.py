@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.batches import LABEL_WORDS
-from separatrix.data.errors import DataError, Origin, counted
+from separatrix.data.errors import DataError, Origin, counted, named
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
 CHOICES = ("skip", "raise", "keep")
@@ -49,8 +49,12 @@ class Unlabelled:
 
     def kept(self, labels: Any, origin: Origin) -> NDArray[np.bool_] | None:
         """Tell which rows of a batch have a label; None if all have one."""
-        if str(getattr(labels, "type", "")).startswith(("list", "large_list")):
+        arrow_type = str(getattr(labels, "type", ""))
+        if arrow_type.startswith(("list", "large_list")):
             raise DataError(f"{origin.file}: the label holds lists, and a label is one value; name its column with label=")
+        if arrow_type.startswith(("date", "time", "duration")):
+            what = f"the label holds dates or times ({arrow_type}), which are no names of classes"
+            raise DataError(f"{origin.file}: {what}; name its column with label=, or write them as text")
         missing = without_label(labels, self.words)
         if missing is None:
             return None
@@ -175,14 +179,14 @@ def matching(labels: Sequence[Any], classes: Sequence[Any]) -> dict[Any, Any]:
 
 
 def matched(pairs: Mapping[Any, Any]) -> list[str]:
-    """Return a note that says which labels were taken for classes that are written otherwise, if any were.
+    """Return a note that says which labels were taken for classes that are written otherwise, full stops apart.
 
     Examples
     --------
-    >>> matched({"TRUE": "True", "1": 1})
+    >>> matched({"TRUE": "True", "1": 1, "no.": "no"})
     ["the label 'TRUE' is taken for the class 'True'"]
     """
-    others = [(label, each) for label, each in pairs.items() if str(label) != str(each)]
+    others = [(label, each) for label, each in pairs.items() if _without_stop(label) != _without_stop(each)]
     if not others:
         return []
     labels, classes = (" and ".join(repr(str(each)) for each in side) for side in zip(*others[:3], strict=True))
@@ -201,6 +205,23 @@ def _number(label: Any) -> Decimal | None:
 
 def _without_stop(label: Any) -> str:
     return str(label).rstrip(".")
+
+
+def strangers(unknown: dict[Any, int], n: int, name: str) -> str:
+    """Return a note on held-out labels that no training row has, with their counts among n rows; raise if that is all.
+
+    Examples
+    --------
+    >>> strangers({"bird": 2, "fish": 1}, 10, "test.csv")
+    '3 held-out rows have labels that no training row has, counted as wrong: bird (2), fish (1)'
+    """
+    total, rest = sum(unknown.values()), " …" if len(unknown) > 6 else ""
+    if total == n:
+        labels = ", ".join(named(str(label)[:40]) for label in list(unknown)[:6])
+        raise DataError(f"{name}: none of the {counted(n, 'held-out row')} has a label of a training row: {labels}{rest}")
+    have = counted(total, "held-out row has a label", "held-out rows have labels")
+    listed = ", ".join(f"{named(label)} ({count:,})" for label, count in list(unknown.items())[:6])
+    return f"{have} that no training row has, counted as wrong: {listed}{rest}"
 
 
 def alike(labels: Sequence[Any]) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -118,10 +118,13 @@ class Source:
         """What a person should know of how the data were read."""
         return list(self._options.notes.values())
 
-    def read_as(self, other: Source) -> None:
-        """Read the columns that another table has, too, as that one reads them: as numbers or as text."""
+    def read_as(self, other: Source, unused: Collection[str] = ()) -> None:
+        """Read the columns that another table has, too, as that one reads them, as numbers or as text, if they are used."""
+        self._options.unused.update(unused)
+        if hasattr(self.reader, "settled"):
+            self.reader.settled()
         kinds = getattr(self.reader, "kinds", {})
-        of_other = getattr(other.reader, "kinds", {})
+        of_other = {name: kind for name, kind in getattr(other.reader, "kinds", {}).items() if name not in unused}
         kinds |= {name: of_other[name] for name in kinds if of_other.get(name) in ("whole", "number", "text")}
         self.schema = getattr(self.reader, "schema", None)
 
@@ -163,7 +166,10 @@ class Source:
     def _judge_words(self) -> None:
         """Note the words in columns of numbers; where there are many in one, have the next reading give text, and raise."""
         strays: StrayWords | None = getattr(self.reader, "strays", None)
-        if strays is None or not strays.words:
+        if strays is None:
+            return
+        strays.forget(self._options.unused)
+        if not strays.words:
             return
         if self._options.expected is not None:
             many, useless = [], strays.useless()
@@ -258,6 +264,7 @@ def open_source(
     label_needed: bool = True,
     layout: Layout | None = None,
     expected: Mapping[str, str] | None = None,
+    unused: Collection[str] = (),
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -281,6 +288,7 @@ def open_source(
     expected : what a model has learned of columns by name, "number" or "text", some of which may not be there: they are read
         so, and words among numbers are missing. Without it, a column of numbers in which a reading finds 2 % or more words
         is text in the next one, and `ReadAgainError` is raised.
+    unused : columns that nobody will look at, such as those that a model leaves out: whatever they hold is no error.
 
     Examples
     --------
@@ -323,6 +331,7 @@ def open_source(
         label_needed,
         layout,
         expected,
+        set(unused),
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)

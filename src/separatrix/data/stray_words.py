@@ -8,10 +8,11 @@ such as "unknown" or "--", which say that there is no number, do not count for t
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from separatrix.data.column_types import MOSTLY, says_nothing
-from separatrix.data.errors import counted, shown
+from separatrix.data.errors import counted, named, shown
 
 FEW = 50
 """So many words that are most of a column are no slip."""
@@ -47,6 +48,11 @@ class StrayWords:
         self.values[name] += 1
         self.first.setdefault(name, f"{shown(word)} at {place}")
 
+    def forget(self, names: Collection[str]) -> None:
+        """Leave out columns that nobody looks at."""
+        for name in names:
+            del self.words[name]
+
     def many(self) -> list[str]:
         """Return the columns that are text rather than numbers."""
         strays = {name: n - self.nothing[name] for name, n in self.words.items()}
@@ -60,7 +66,7 @@ class StrayWords:
         """Say what was found in a column."""
         n = self.words[name]
         are = "is no number" if n == 1 else "are no numbers"
-        return f"column {name}: {counted(n, 'value')} of {self.values[name]:,} {are}, the first {self.first[name]}"
+        return f"column {named(name)}: {counted(n, 'value')} of {self.values[name]:,} {are}, the first {self.first[name]}"
 
     def note(self, name: str) -> str:
         """Say what was done about a column that stays one of numbers."""

@@ -10,8 +10,30 @@ from separatrix.engine.rows import Array
 Codes = NDArray[np.int32]
 
 _SAMPLE = 1000
-ENOUGH_CHANGES = 200
+ENOUGH_CHANGES = 20
 """Whether labels come in runs is told where a random order would have so many changes of the label at least."""
+MIXED = 0.8
+"""Rows are mixed where the label changes at least so often as in a random order, in proportion."""
+
+
+def expected_changes(counts: NDArray[np.int64]) -> float:
+    """Return how often a label differs from the one before in a random order; `counts` are the examples of each class."""
+    n = int(counts.sum())
+    return n - float((counts.astype(np.float64) ** 2).sum()) / max(1, n)
+
+
+def are_mixed(codes: Codes) -> bool:
+    """Tell whether neighbours have equal labels hardly more often than in a random order.
+
+    Examples
+    --------
+    >>> are_mixed(np.array([0, 1, 1, 0, 1, 0, 0, 1])), are_mixed(np.array([0, 0, 0, 0, 1, 1, 1, 1]))
+    (True, False)
+    """
+    changes = int(np.count_nonzero(codes[1:] != codes[:-1]))
+    if changes >= MIXED * len(codes):  # no classes would make more changes likely
+        return True
+    return changes >= MIXED * expected_changes(np.bincount(codes))
 
 
 def come_in_runs(counts: NDArray[np.int64], changes: int) -> bool:
@@ -27,9 +49,22 @@ def come_in_runs(counts: NDArray[np.int64], changes: int) -> bool:
     >>> come_in_runs(np.array([500, 500]), 1), come_in_runs(np.array([500, 500]), 480)
     (True, False)
     """
-    n = int(counts.sum())
-    expected = n - float((counts.astype(np.float64) ** 2).sum()) / max(1, n)
+    expected = expected_changes(counts)
     return expected >= ENOUGH_CHANGES and changes < expected / 10
+
+
+def check_two_classes(classes: Array, what: str = "a boundary") -> None:
+    """Raise unless there are two classes or more, of which `what` is to be learned.
+
+    Examples
+    --------
+    >>> check_two_classes(np.array(["EU"]))
+    Traceback (most recent call last):
+    ValueError: a boundary needs two classes, but there is only 1 class: 'EU'
+    """
+    if len(classes) < 2:
+        only = "".join(f": {label!r}" for label in classes.tolist())
+        raise ValueError(f"{what} needs two classes, but there is only {len(classes)} class{only}")
 
 
 def as_labels(y: Any) -> Array:

@@ -1,12 +1,16 @@
 """In which order a pass presents the examples (L1 5 "pick a pair", L2 4, L5 3 "a random one").
 
-Each order is a function of (n, seed, pass) only, so a pass can be repeated anywhere with the same result.
+Each order is a function of the examples, the seed and the pass only, so a pass can be repeated anywhere with the same
+result.
 
 `shuffle` respects the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order. It
 cuts the rows into short runs at a random offset, permutes the runs, and visits windows of sixteen runs each, the rows of a
-window in a random pattern that all windows of a pass share. While one window is visited, the next one is prefetched.
+window in a random pattern that all windows of a pass share. While one window is visited, the next one is prefetched. That
+mixes as well as a permutation where neighbours are no more alike than others. In rows sorted by label they are: most windows
+would lack the rare class, and the few others would have too much of it.
 
-    shuffle       as above; where rows are few or long, a run has one row, and it is a permutation
+    shuffle       as above; where rows are few or long, a run has one row, and it is a permutation, which `order_for` also
+                  takes where neighbours often have the same label
     permutation   every row once, uniformly at random
     cyclic        every row once, in the order of the data
     random        n rows drawn with replacement
@@ -17,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from separatrix.engine.labels import Codes, are_mixed
 from separatrix.engine.rows import NO_ORDER, Ints, Rows, frozen
 from separatrix.kernels.learning import passes
 
@@ -45,8 +50,15 @@ def run_length(n: int, row_bytes: int) -> int:
     return max(1, min(RUN_BYTES // row_bytes, n // FEWEST_RUNS))
 
 
+def order_for(order: str, rows: Rows, codes: Codes) -> str:
+    """Return the order to visit these examples in: where labels come in runs, a permutation takes the shuffle's place."""
+    if order == "shuffle" and run_length(rows.n, rows.row_bytes) > 1 and not are_mixed(codes):
+        return "permutation"
+    return order
+
+
 def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
-    """Yield the visits of pass `number`, from 0, block by block."""
+    """Yield the visits of pass `number`, from 0, block by block; `order` is that of `order_for`."""
     n, block = rows.n, rows.block
     if order == "cyclic":
         whole = NO_ORDER

@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
-from separatrix.engine.orders import ORDERS, Visits, visits
+from separatrix.engine.orders import ORDERS, Visits, order_for, visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, writable
@@ -335,6 +335,7 @@ class MemoryPasses:
         watcher: Watcher | None = None,
     ) -> None:
         self.run, self.problem, self.average_from = run, problem, average_from
+        self._order = order_for(run.order, problem.rows, problem.codes)
         self._accuracy, self._prove, self._watcher = accuracy, prove, watcher
         run.last.lay(problem.rows.sparse)
 
@@ -343,7 +344,7 @@ class MemoryPasses:
         run, problem = self.run, self.problem
         run.begin_pass(number, self.average_from)
         steps, loss = run.ledger.steps, run.tally[1]
-        mistakes = run.present(problem, visits(run.order, problem.rows, run.seed, number))
+        mistakes = run.present(problem, visits(self._order, problem.rows, run.seed, number))
         if self._watcher is not None:
             self._watcher.after_pass(run, problem)
         return mistakes, float((run.tally[1] - loss) / max(1, run.ledger.steps - steps))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from separatrix.engine.user_warnings import warn_user
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
@@ -118,7 +118,7 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_
             search = self.leak_search()
             search.offer(frame_of(X).table, labels, 0)
             for telling in search.report():
-                warnings.warn(str(telling), UserWarning, stacklevel=2)
+                warn_user(str(telling))
         return features
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from separatrix.engine.labels import encode, encode_as, newcomers, with_newcomer
+from separatrix.engine.labels import check_two_classes, encode, encode_as, newcomers, with_newcomer
 from separatrix.engine.parameters import Constraint, choices, instance_of, none, number, whole
 from separatrix.engine.parcel import Parcel, State, flag
 from separatrix.engine.parcel import number as number_of
@@ -83,8 +83,7 @@ class _Discriminant:
 
     def _check(self) -> None:
         K = len(self.classes)
-        if K < 2:
-            raise ValueError(f"a boundary needs two classes, but there is only 1 class: {self.classes.tolist()[0]!r}")
+        check_two_classes(self.classes)
         for label, moments in zip(self.classes.tolist(), self.moments, strict=True):
             if not moments.n:
                 raise ValueError(f"class {label!r} has no example, or only examples of weight zero: its mean is unknown")

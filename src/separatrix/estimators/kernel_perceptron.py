@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -20,9 +19,10 @@ from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Ints, Rows, feature_names_of
 from separatrix.engine.rules import tie_code
 from separatrix.engine.stopping import Cycle, History, reasons, why_not_converged
+from separatrix.engine.user_warnings import warn_user
 from separatrix.estimators.base import ErrorDrivenEstimator
 from separatrix.learners.classifier import ErrorDrivenClassifier
-from separatrix.learners.inputs import HeldOut, schema_kept
+from separatrix.learners.inputs import HeldOut, schema_kept, warn_if_sorted
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.solvers.dual import DualPasses, DualRun
@@ -159,6 +159,8 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
             self.validation_scores_ = history.scores
         elif hasattr(self, "validation_scores_"):
             del self.validation_scores_
+        if self.order == "cyclic" and not self.converged_:
+            warn_if_sorted(problem.codes, self)
         return self
 
     def _new_run(self, problem: Problem, classes: Array) -> DualRun | ProjectedRun:
@@ -201,7 +203,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
             history = train(passes, ends, after_pass=lambda history: progress(*history.news()), outgrown=OUTGROWN)
         why = why_not_converged(history, rule="perceptron", kernel=True) if self.max_iter is None else None
         if why is not None:
-            warnings.warn(why, ConvergenceWarning, stacklevel=3)
+            warn_user(why, ConvergenceWarning)
         return history
 
     def _accuracy(self, run: DualRun | ProjectedRun, rows: Rows, codes: Codes) -> float:

@@ -61,11 +61,9 @@ class LinearEstimator(ErrorDrivenEstimator):
         bounds: Bounds = hook("report_bounds")(self, X, y, certificate)
         return bounds
 
-    def warn_unless_converged(
-        self, history: History, category: type[Warning] = ConvergenceWarning, stacklevel: int = 5
-    ) -> None:
+    def warn_unless_converged(self, history: History, category: type[Warning] = ConvergenceWarning) -> None:
         """Warn, with scikit-learn's category, where training until convergence ended without a clean pass."""
-        super().warn_unless_converged(history, category, stacklevel)
+        super().warn_unless_converged(history, category)
 
 
 class StreamEstimator(LinearEstimator):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ from separatrix.engine.parcel import MOST, Parcel, State
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows, feature_names_of
+from separatrix.engine.user_warnings import warn_user
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
@@ -186,11 +186,10 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
     def _solved(self, problem: MarginProblem, seed: int) -> Solution:
         solution = solve_margin(problem, self.tol, self.max_iter, seed)
         if solution.relative_gap > self.tol:
-            warnings.warn(
+            warn_user(
                 f"the duality gap is {solution.relative_gap:.1e} of the objective after {solution.passes:,} passes, above "
                 f"tol={self.tol:g}: scale the features, or raise max_iter or tol",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return solution._replace(alpha=solution.alpha * problem.sign) if problem.K == 1 else solution
 

@@ -14,6 +14,7 @@ from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, BareRows, Floats, Ints, 
 from separatrix.engine.run import Run
 from separatrix.engine.votes import Ballot
 from separatrix.kernels.learning import rows as kernels
+from separatrix.learners.inputs import LabelRuns
 from separatrix.learners.online import OnlineLearner
 
 try:
@@ -44,6 +45,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         self._index: dict[Any, int] = {}
         self._runs: list[Run] = []
         self._labels: list[Any] = []
+        self._label_runs = LabelRuns()
         if hasattr(learner, "run_"):  # continues with a copy
             names = getattr(learner, "feature_names_in_", np.arange(learner.n_features_in_))
             self._index = {name: j for j, name in enumerate(names.tolist())}
@@ -79,6 +81,7 @@ class RiverClassifier(Classifier):  # type: ignore[misc]
         problem = Problem(row, codes, NO_WEIGHT if worth == 1.0 else frozen(np.array([worth])))
         for run in self._runs:
             self._present(run, problem, square if worth else 0.0)
+        self._label_runs.watch_one(y)
 
     def _present(self, run: Run, problem: Problem, square: float) -> None:
         if run.last.d < problem.rows.d:

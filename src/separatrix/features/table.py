@@ -169,7 +169,7 @@ class TableFeaturizer(Parameterized):
         for name, (role, *_) in schema.roles.items():
             part = schema.parts.get(name)
             numbers = ("", "") if part is None else (f"{part.width:,}", f"{part.n_missing:,}" if part.n_missing else "")
-            rows.append((name, "dropped" if role == DROP else role, *numbers))
+            rows.append((name if name.isprintable() else repr(name), "dropped" if role == DROP else role, *numbers))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, *(f"note: {note}" for note in schema.notes)])
@@ -263,8 +263,12 @@ class TableFeaturizer(Parameterized):
         kinds = {
             name: kind for name, kind in schema.kinds.items() if not schema.spelled.get(name) or schema.is_spelled_out(name)
         }
-        kinds = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT)}
+        kinds = {name: kind for name, kind in kinds.items() if kind in (NUMBER, TEXT) and name in schema.parts}
         return {name: WRITTEN if schema.is_in_notation(name) else str(kind) for name, kind in kinds.items()}
+
+    def left_out(self) -> list[str]:
+        """Return the columns that have no features, whatever they hold."""
+        return [name for name, role in self.schema.roles.items() if role.role == DROP]
 
     def without_names(self) -> TableFeaturizer:
         """Return the same features without the names of hashed words, which `transform` does not need."""

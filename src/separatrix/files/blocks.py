@@ -147,7 +147,7 @@ class Blocks:
     def settle(self, classes: Array | None = None) -> Array:
         """Close the last block; return the classes, sorted. Nothing can be added any more.
 
-        Where the classes are known, a label that is none of them gets the code −1.
+        Where the classes are known, labels are matched as `evaluate` does, and one that is none of them gets the code −1.
         """
         if classes is None:
             classes, self._map = self.labels.settled()

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, counted, no_column
-from separatrix.data.labels import Unlabelled, alike, labels_at, matched, one_class
+from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column, shown
+from separatrix.data.labels import Unlabelled, alike, labels_at, matched, one_class, strangers
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -116,7 +116,7 @@ def _read_blocks(
         if features is None:
             separate.add_rows(validation, report)
         else:
-            validation.read_as(source)
+            validation.read_as(source, features.left_out())
             separate.add_tables(features, validation, _label_of(validation, source), report)
         counts.append(separate.unlabelled)
     if not blocks.n:
@@ -126,36 +126,39 @@ def _read_blocks(
         raise DataError(f"{source.name}: {one_class(classes.tolist()[0], counts[0])}")
     if held_out is not None:
         held_out.settle(classes)
-        if held_out.n == 0:
-            raise DataError(f"{source.name}: a fraction of {fraction:g} holds out none of {blocks.n} examples")
+        _check_held_out(held_out, source, validation, counts[-1])
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(blocks.labels.met())
     if held_out is not None:
         notes += [f"held-out rows: {note}" for note in matched(held_out.labels.matching(classes))]
     if held_out is not None and (unknown := held_out.unknown_labels()):
-        have = counted(sum(unknown.values()), "held-out row has a label", "held-out rows have labels")
-        named = ", ".join(f"{label} ({count:,})" for label, count in list(unknown.items())[:6])
-        notes.append(f"{have} that no training row has, counted as wrong: {named}{' …' if len(unknown) > 6 else ''}")
+        notes.append(strangers(unknown, held_out.n, (validation or source).name))
     return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
 
 
 def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[str, str]) -> dict[str, str]:
-    """Return the roles chosen for columns by their names; `chosen` may also number them from 0. Raise for unknown ones."""
-    roles = {}
+    """Return the roles chosen for columns by their names; `chosen` may also number them from 0.
+
+    Raise for unknown columns, for the label, and for one that was chosen for two roles.
+    """
+    roles: dict[str, str] = {}
     for column, role in chosen.items():
-        if column not in features and column.isdigit() and int(column) < len(columns):
+        if column not in columns and column.isdigit() and int(column) < len(columns):
             column = columns[int(column)]
+        if column in columns and column not in features:
+            raise DataError(f"{name}: column {shown(column)} is the label, which has no role; label= names another one")
         if column not in features:
             raise DataError(f"{name}: {no_column(column, features)}")
-        roles[column] = role
+        if roles.setdefault(column, role) != role:
+            raise DataError(f"{name}: column {shown(column)} cannot be both {roles[column]} and {role}; choose one role")
     return roles
 
 
 def _check_columns(source: Source) -> None:
     """Raise where a table has the label and no other column."""
     if source.schema is not None and source.schema.names == [source.label]:
-        raise DataError(f"{source.name}: there is no column beside {source.label}, the label{source.why_alone}")
+        raise DataError(f"{source.name}: there is no column beside {named(source.label)}, the label{source.why_alone}")
 
 
 def _label_of(validation: Source, source: Source) -> str:
@@ -167,9 +170,17 @@ def _label_of(validation: Source, source: Source) -> str:
 
 def _nothing_left(source: Source, unlabelled: Unlabelled) -> DataError:
     if unlabelled.count:
-        ask = "" if source.label is None else f"; is {source.label} the label column? label= names another one"
+        ask = "" if source.label is None else f"; is {named(source.label)} the label column? label= names another one"
         return NoExampleError(f"{source.name}: there is no row with a label to learn from; {unlabelled.note}{ask}")
     return DataError(f"{source.name}: every example is held out: nothing is left to learn from")
+
+
+def _check_held_out(held_out: Blocks, source: Source, validation: Source | None, unlabelled: Unlabelled) -> None:
+    """Raise where no held-out row can be evaluated."""
+    if held_out.n == 0 and validation is not None:
+        raise NoExampleError(f"{validation.name}: there is no row with a label; {unlabelled.note or 'it has no rows'}")
+    if held_out.n == 0:
+        raise DataError(f"{source.name}: no row is held out: there are too few for such a fraction")
 
 
 def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
@@ -192,17 +203,15 @@ class _Split:
 
     def learn(self, features: TableFeaturizer, source: Source, report: Report) -> None:
         """Learn the columns from the rows that are trained on."""
-        from separatrix.data.arrow_arrays import number_array
-
         counting, label = Unlabelled(self.unlabelled.raising, words=self.unlabelled.words), source.label
         for first, batch in _numbered(source):
-            table, kept = batch.table.drop_columns([label]), counting.kept(batch.table[label], batch.origin)
+            kept = counting.kept(batch.table[label], batch.origin)
             if self.fraction:
                 out = held_out_rows(first, len(batch), self.fraction, self.seed)
                 kept = ~out if kept is None else kept & ~out
-            table = table if kept is None else table.filter(number_array(kept))
-            if table.num_rows:
-                features.partial_fit(table)
+            rows = batch.without(label) if kept is None else batch.without(label).where(kept)
+            if len(rows):
+                features.partial_fit(rows)
             report("learning the columns", len(batch))
         if not features.is_fitted():
             raise _nothing_left(source, counting)

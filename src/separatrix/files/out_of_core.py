@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.labels import Codes
+from separatrix.engine.labels import Codes, check_two_classes
 from separatrix.engine.loop import train
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run, Snapshot
@@ -118,8 +118,7 @@ class TrainingState:
 def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Blocks | None) -> TrainingState:
     """Return the state before the first example."""
     learner.check_parameters()
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but there is only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes)
     learner.n_features_in_ = blocks.d
     seed, C, C_scores = learner.seed(), learner.C, None
     if C == "auto":
@@ -182,7 +181,8 @@ class BlockPasses:
             problem = weighted(learner, run.classes, self.blocks.read(k), self.blocks)
             if number == 0:
                 run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
-            visited = visits(learner.order, problem.rows, run.seed, number * len(self.blocks) + k)
+            turn = number * len(self.blocks) + k
+            visited = visits(order_for(learner.order, *problem[:2]), problem.rows, run.seed, turn)
             state.partial += run.present(problem, visited, self.blocks.numbers(k))
             state.block += 1
             if state.block < len(self.blocks):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Mistakes, Presenter, Problem
 from separatrix.engine.rows import Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run
@@ -105,7 +105,7 @@ class Machines:
 
     def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:
         """Make passes; return the weights of each machine."""
-        presenter = self.presenter
+        presenter, order = self.presenter, order_for(order, problem.rows, problem.codes)
         presenter.last.lay(problem.rows.sparse)
         presenter.late.lay(problem.rows.sparse)
         for number in range(n_passes):

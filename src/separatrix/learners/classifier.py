@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from separatrix.engine.labels import Codes, encode, encode_as, labels_of
+from separatrix.engine.labels import Codes, check_two_classes, encode, encode_as, labels_of
 from separatrix.engine.parameters import NotFittedError, Parameterized
 from separatrix.engine.parcel import Parcel, State, StateError, flag, whole
 from separatrix.engine.presenting import Problem
@@ -80,8 +80,7 @@ class PlainClassifier(Parameterized):
         labels = self._read_labels(X, y)
         rows = self.read_rows(X, reset=True)
         classes, codes = encode(labels)
-        if len(classes) < 2:
-            raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
+        check_two_classes(classes)
         return rows, labels, classes, codes
 
     def is_fitted(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,9 @@ from separatrix.engine.labels import Codes, as_labels, come_in_runs, encode, wit
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
+from separatrix.engine.user_warnings import warn_user
+
+_ONES_BETWEEN_CHECKS = 64
 
 
 class HeldOut(NamedTuple):
@@ -28,6 +30,10 @@ class HeldOut(NamedTuple):
         return self.rows.take(self.which) if self.which.size else self.rows
 
 
+class SortedRowsWarning(UserWarning):
+    """The rows are sorted by label, and are presented in that order."""
+
+
 class LabelRuns:
     """Watches the labels of a stream: do equal ones follow each other, as in rows sorted by label?"""
 
@@ -36,6 +42,17 @@ class LabelRuns:
         self.changes = 0
         self.last: Any = None
         self.warned = False
+        self._since_check = 0
+
+    def watch_one(self, label: Any) -> None:
+        """Count one label; now and then, see whether they come in runs."""
+        self.counts[label] += 1
+        self.changes += label != self.last
+        self.last = label
+        self._since_check += 1
+        if self._since_check == _ONES_BETWEEN_CHECKS:
+            self._since_check = 0
+            self._check()
 
     def watch(self, y: Array) -> None:
         """Count the next labels; warn once, as soon as they come in runs."""
@@ -46,23 +63,33 @@ class LabelRuns:
         ends = y[[0, -1]].tolist()
         self.changes += int(np.count_nonzero(y[1:] != y[:-1])) + (ends[0] != self.last)
         self.last = ends[1]
-        if come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
+        self._check()
+
+    def _check(self) -> None:
+        if not self.warned and come_in_runs(np.array([*self.counts.values()]), self.changes - 1):
             self.warned = True
-            warnings.warn(
+            warn_user(
                 "labels come in runs, as in rows sorted by label: what is learned last overrides what came before; "
                 "shuffle the rows, or use fit, which shuffles them",
-                stacklevel=4,
+                SortedRowsWarning,
             )
 
 
-def warn_if_sorted(codes: Codes) -> None:
+def warn_if_sorted(codes: Codes, learner: object) -> None:
     """Warn where rows that were presented in their order are sorted by label; `codes` are places among the classes."""
     if come_in_runs(np.bincount(codes), int(np.count_nonzero(np.diff(codes)))):
-        warnings.warn(
-            'the rows are sorted by label, and order="cyclic" presents them so, which few problems can be learned in; '
-            'use order="shuffle"',
-            stacklevel=3,
-        )
+        warn_of_sorted_rows(learner)
+
+
+def warn_of_sorted_rows(learner: object) -> None:
+    """Warn that the rows are sorted by label, and presented in their order."""
+    in_order, mixed = 'order="cyclic"', 'order="shuffle"'
+    if hasattr(learner, "shuffle"):  # the parameter of scikit-learn's classes
+        in_order, mixed = "shuffle=False", "shuffle=True"
+    warn_user(
+        f"the rows are sorted by label, and {in_order} presents them so, which few problems can be learned in; use {mixed}",
+        SortedRowsWarning,
+    )
 
 
 class NoneHeldOutError(ValueError):

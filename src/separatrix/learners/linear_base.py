@@ -5,7 +5,6 @@ L1 2 and 5, L2 4–5, L3 4–5, L4 2, L5 2–3 of the lectures.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -26,6 +25,7 @@ from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, feature_names
 from separatrix.engine.rules import RULES, TIES, Rule
 from separatrix.engine.run import MemoryPasses, Run, Watcher
 from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
+from separatrix.engine.user_warnings import warn_user
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.learners.auto_c import Choice, choose
 from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
@@ -155,7 +155,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         )
         self.warn_unless_converged(history)
         if self.order == "cyclic" and not self.converged_:
-            warn_if_sorted(problem.codes)
+            warn_if_sorted(problem.codes, self)
         return self
 
     def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
@@ -196,15 +196,13 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             ends_on_separable=run.rule.entry.ends,
         )
 
-    def warn_unless_converged(
-        self, history: History, category: type[Warning] = NotConvergedWarning, stacklevel: int = 3
-    ) -> None:
+    def warn_unless_converged(self, history: History, category: type[Warning] = NotConvergedWarning) -> None:
         """Warn where training was to go on until convergence and ended without a clean pass."""
         if self.max_iter is not None:
             return
         why = why_not_converged(history, rule=self.rule, ends_on_separable=RULES[self.rule].ends)
         if why is not None:
-            warnings.warn(why, category, stacklevel=stacklevel)
+            warn_user(why, category)
 
     def prove(self, run: Run, problem: Problem, seconds: float) -> str:
         """Return what can be proven about the presented examples in so many seconds: can all be got right?"""

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from separatrix.engine.labels import encode, encode_as
+from separatrix.engine.labels import check_two_classes, encode, encode_as
 from separatrix.engine.rows import Array, Rows
 from separatrix.proofs import checker
 from separatrix.proofs.inputs import read_examples
@@ -267,8 +267,7 @@ def certify(
         raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
     rows, labels, names = read_examples(X, y)
     classes, codes = encode(labels)
-    if len(classes) < 2:
-        raise ValueError(f"a boundary needs two classes, but y has only 1 class: {classes.tolist()[0]!r}")
+    check_two_classes(classes)
     if not all(isinstance(label, str | bool | int | float) for label in classes.tolist()):
         raise ValueError(
             f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"

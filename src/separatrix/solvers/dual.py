@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.mistake_columns import Column
-from separatrix.engine.orders import visits
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, frozen
 from separatrix.engine.stopping import StateDigests
@@ -246,7 +246,7 @@ def visited(order: str, problem: Problem, seed: int, number: int) -> Ints:
     """Return the examples that pass `number`, from 0, presents, in order: those of nonzero weight."""
     parts = [
         block.order[block.begin : block.end].copy() if block.order.size else np.arange(block.begin, block.end)
-        for block in visits(order, problem.rows, seed, number)
+        for block in visits(order_for(order, *problem[:2]), problem.rows, seed, number)
     ]
     whole = np.concatenate(parts)
     return whole[problem.weight[whole] != 0.0] if problem.weight.size else whole

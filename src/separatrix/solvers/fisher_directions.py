@@ -10,7 +10,6 @@ computed in units of each feature's own deviation, so that badly scaled features
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -18,10 +17,10 @@ import numpy as np
 from scipy import linalg
 
 from separatrix.engine.rows import Floats
+from separatrix.engine.user_warnings import warn_user
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 100 * _EPS
-_CALLER = 7
 
 UNBOUNDED = (
     "the classes differ in a direction in which none of them varies (the covariances have rank {rank}, for {d} features): "
@@ -66,7 +65,7 @@ def maximise(S: Floats, means: Floats, shrinkage: float | str | None, n: float) 
     S *= 1.0 - alpha
     np.fill_diagonal(S, diagonal)
     if not centred.any():
-        warnings.warn(EQUAL_MEANS, linalg.LinAlgWarning, stacklevel=_CALLER)
+        warn_user(EQUAL_MEANS, linalg.LinAlgWarning)
         return Directions(np.zeros((d, 1)), np.zeros(1), alpha)
     whitened, back = _whiten(S, (centred / unit).T)
     # The maximisers are A = L⁻ᵀU, back in the units of the features; the last class scores higher than the first.
@@ -97,7 +96,7 @@ def _whiten(S: Floats, M: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
     varies = values > least
     parts = V.T @ M
     if np.linalg.norm(parts[~varies]) ** 2 > least:
-        warnings.warn(UNBOUNDED.format(rank=varies.sum(), d=d), linalg.LinAlgWarning, stacklevel=_CALLER + 1)
+        warn_user(UNBOUNDED.format(rank=varies.sum(), d=d), linalg.LinAlgWarning)
         values = np.maximum(values, least)
     else:
         values, V, parts = values[varies], V[:, varies], parts[varies]

@@ -66,7 +66,7 @@ def test_the_document_is_the_trace(recipe):
     assert json.loads(embedded(found)) == json.loads(json.dumps(found))
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:the rows are sorted by label")
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: "-".join(str(value)[:20] for value in recipe.values()))
 def test_the_program_gives_the_same_numbers(recipe, capsys):
     found = made(recipe)

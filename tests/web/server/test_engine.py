@@ -348,3 +348,28 @@ def test_every_damaged_row_is_noticed(tmp_path):
             CommitStore(tmp_path / "s")
         (tmp_path / "s" / "store.db").write_bytes(content)
     CommitStore(tmp_path / "s").close()
+
+
+def test_labels_that_come_in_runs_are_reported_and_the_report_survives(tmp_path, caplog):
+    mixed = list(examples(600, names=30))
+    by_label = sorted(mixed, key=lambda example: example[1])
+    one = ServedStore(tmp_path / "s")
+    for begin in range(0, 600, 50):
+        one.learn(by_label[begin : begin + 50])
+    assert one.live_model.progressive.summary([])["in_runs"]
+    one.writer._watch_labels()
+    one.writer._watch_labels()
+    (record,) = caplog.records
+    assert record.getMessage().startswith("labels come in runs, as in rows sorted by label")
+    told = one.crash()
+    store = CommitStore(tmp_path / "s")
+    while store.compact(store.last):
+        pass
+    live_model, _, _ = snapshots.recover(store)
+    assert live_model.state() == told and live_model.progressive.in_runs()
+    store.close()
+    one = ServedStore(tmp_path / "s")
+    for _ in range(3):
+        one.learn(mixed)
+    assert not one.live_model.progressive.in_runs()
+    one.crash()

@@ -15,6 +15,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
+from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
 from support.server_process import ServerProcess, examples, matrix, run, served
 
 
@@ -153,6 +154,40 @@ def test_a_text_model_from_nothing_explains_by_words(tmp_path):
     assert {s["class"]: s["score"] for s in told}["spam"] == scores[0]
 
 
+def test_a_column_that_was_left_out_may_hold_anything():
+    features = TableFeatures().fit({"id": np.arange(50), "age": np.arange(50) % 7})
+    assert features.left_out() == ["id"]
+    reader = RequestReader(features, Limits())
+    bodies = [{"row": {"id": number, "age": 3}} for number in (5, "A5", [1], None, {"no": 5})] + [{"row": {"age": 3}}]
+    examples = reader.lines(b"\n".join(json.dumps(body).encode() for body in bodies), labelled=False)
+    assert examples.n == 6
+    expected = features.transform({"age": [3] * 6})
+    assert np.array_equal(examples.indices, expected.indices) and np.array_equal(examples.data, expected.data)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"age": "old"}], "\"row\", column 'age': 'old' is text, where numbers were learned from"),
+        (
+            [{"age": 1}, None, {"age": "1; roles='x'"}],
+            "line 3: column 'age' holds a value that is of another kind than the one before",
+        ),
+        ([{"age": "1"}, None, {"age": "1; roles='x'"}], "line 3, column 'age': \"1; roles='x'\" is text, where numbers"),
+        ([{"age": {"in": 5}}], "column 'age' holds struct<in: int64>, of which no features can be made"),
+        ([{"member": "perhaps"}], "\"row\", column 'member': 'perhaps' is neither true nor false"),
+    ],
+)
+def test_messages_about_rows_name_the_line_and_the_column_and_no_python(rows, message):
+    features = TableFeatures().fit({"age": [3.5, 4, 5], "member": [True, False, None]})
+    reader = RequestReader(features, Limits())
+    bodies = [b"" if row is None else json.dumps({"row": row}).encode() for row in rows]
+    with pytest.raises(RequestError) as error:
+        reader.one(bodies[0], False) if len(bodies) == 1 else reader.lines(b"\n".join(bodies), False)
+    assert message in error.value.message
+    assert "roles={" not in error.value.message and not error.value.message.endswith(";")
+
+
 def test_a_trained_table_model_takes_rows(tmp_path):
     table = {"age": [22, 38, 60, 41, 30, 55], "job": ["clerk", "cook", "clerk", "cook", "cook", None]}
     features = TableFeatures().fit(table)
@@ -230,7 +265,7 @@ def test_wrong_requests_are_refused_in_one_sentence(server):
         assert why in json.loads(reply)["error"], reply
     lines = b'{"features": {"a": 1}, "label": "x"}\n\n{"features": {"a": "b"}, "label": 7.5}\n'
     status, _, reply = ask(server.url, "/learn", lines, content_type="application/x-ndjson")
-    assert status == 422 and "line 2" in json.loads(reply)["error"]
+    assert status == 422 and "line 3" in json.loads(reply)["error"]
     status, _, reply = ask(server.url, "/learn", b'{"features": {}, "label": "x"}', Idempotency_Key="no spaces")
     assert status == 422 and "Idempotency-Key" in json.loads(reply)["error"]
     for path in ("/ledger?limit=0", "/ledger?limit=501", "/ledger?before=x", "/ledger?before=-1"):

@@ -4,6 +4,7 @@ The score is the sum of the terms; the mistakes shown are those of the training 
 """
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 import click
@@ -42,11 +43,12 @@ def explain(
         else:
             raise DataError(f"{rows.source.name} has {counted(first - 1, 'row')}; there is no row {row:,}")
     tell("explain", rows.notes)
+    explanation = replace(explanation, no_causes=in_options(explanation.no_causes))
     label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
     if as_json:
         document = {"place": place, "label": label} | explanation.to_dict()
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
         click.echo(place + ("" if label is None else f", labelled {label}"))
-        click.echo(in_options(explanation.text(top, first_example=1)))
+        click.echo(explanation.text(top, first_example=1))
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from separatrix.cli.errors import errors_reported, in_options
+from separatrix.cli.errors import described, errors_reported
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import counted
 
@@ -55,7 +55,7 @@ def describe_columns(features: Any) -> list[str]:
     if features is None:
         return []
     if hasattr(features, "describe"):
-        return in_options(features.describe()).splitlines()
+        return described(features)
     defaults = inspect.signature(type(features)).parameters
     changed = [f"{name}={value!r}" for name, value in features.get_params().items() if value != defaults[name].default]
     return [f"a text, by {features.public_name()}({', '.join(changed)})"]

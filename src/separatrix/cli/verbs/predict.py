@@ -1,4 +1,7 @@
-"""Predict the label of every row of a file."""
+"""Predict the label of every row of a file.
+
+With --on-error skip, each prediction has the number of its line, since fewer rows may be written than the file has.
+"""
 
 import sys
 from pathlib import Path

@@ -11,6 +11,7 @@ Try:
 
 import logging
 import os
+import shlex
 import socket
 import sys
 import time
@@ -86,6 +87,11 @@ class ServeOptions:
 def serve(options: ServeOptions) -> int:
     """Serve until interrupted, or write the model of a past time."""
     with errors_reported("serve", options.state):
+        if options.state.is_file():
+            raise DataError(
+                f"{options.state} is a file, and what is learned is stored in a folder: name one, and to start with this "
+                f"model add --model {shlex.quote(str(options.state))}"
+            )
         try:
             import fastapi  # noqa: F401
             import orjson  # noqa: F401

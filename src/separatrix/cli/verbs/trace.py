@@ -43,6 +43,7 @@ def trace(
     from rich.console import Console
 
     from separatrix.analysis import tracing
+    from separatrix.cli.model_rows import with_identifiers_noted
     from separatrix.data.in_memory import NotANumberError, read_source
     from separatrix.learners.linear import LastLearner
 
@@ -50,7 +51,7 @@ def trace(
     with errors_reported("trace", data):
         one_of("--format", form, FORMATS)
         try:
-            examples = read_source(data, label, positive, drop=drop or [], **reading.reading())
+            examples = with_identifiers_noted(read_source(data, label, positive, drop=drop or [], **reading.reading()))
         except NotANumberError as error:
             raise DataError(f"{error}; leave the column out with --drop") from None
         tell("trace", examples.notes)

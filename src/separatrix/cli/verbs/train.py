@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import click
 
 from separatrix.cli.commands import Option, options_from
-from separatrix.cli.errors import errors_reported
+from separatrix.cli.errors import ROLE_OPTIONS, errors_reported
 from separatrix.cli.options import (
     Categorical,
     Data,
@@ -32,6 +32,7 @@ from separatrix.cli.options import (
     Quiet,
     ReadingOptions,
 )
+from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES, TIES, in_words
 
 NOT_STORED = (
@@ -120,7 +121,11 @@ class TrainOptions(ReadingOptions):
         """Return the roles given to columns, by the column's name or number."""
         columns = {"text": self.text, "category": self.categorical, "number": self.number, "drop": self.drop}
         columns |= {"date": self.date, "set": self.sets}
-        return {column: role for role, names in columns.items() for column in names or ()}
+        roles: dict[str, str] = {}
+        for role, column in ((role, column) for role, names in columns.items() for column in names or ()):
+            if roles.setdefault(column, role) != role:
+                raise DataError(f"{ROLE_OPTIONS[roles[column]]} and {ROLE_OPTIONS[role]} both name {column}: choose one")
+        return roles
 
 
 @options_from(TrainOptions)

@@ -25,7 +25,7 @@ from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialects.dialect import sniff
 from separatrix.data.dialects.records import BLANKS, Records, places_of, split_rows, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
-from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, no_column, shown
+from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, named, no_column, shown
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, last_line_end
 
@@ -151,7 +151,7 @@ class DelimitedReader:
             if name == self.label and name not in self.options.types and columns.has_leading_zeros(column):
                 kind = TEXT
             self.kinds[name] = columns.wider(self.kinds.get(name), kind)
-            if self.options.settle and columns.inexact(column):
+            if self.options.settle and name not in self.options.unused and columns.inexact(column):
                 raise DataError(
                     f"{self.file}, column {name}: whole numbers that long cannot be held exactly; scale them down"
                 )
@@ -160,6 +160,8 @@ class DelimitedReader:
         """Fix the types: as asked for, as declared, or as found; numbers are whole only where that is certain."""
         for name in self.names:
             kind = self.options.kind_of(name) or self.dialect.kinds.get(name) or self.kinds.get(name, TEXT)
+            if name in self.options.unused:
+                kind = TEXT
             if kind not in TYPES:
                 raise DataError(f"types[{name!r}] is {kind!r}, not one of {', '.join(TYPES)}")
             if name == self.label and kind != WHOLE and name not in self.options.types:
@@ -329,7 +331,7 @@ class DelimitedReader:
             found.words += [(i, name, column[i].as_py()) for i in bad.tolist() if i not in infinite]
             if kind != WHOLE:
                 made[name], overflown = columns.without_nan(made[name])
-                place = f", column {j + 1 + self.dialect.row_names}" + (f" ({name})" if self.dialect.titled else "")
+                place = f", column {j + 1 + self.dialect.row_names}" + (f" ({named(name)})" if self.dialect.titled else "")
                 for i in [*infinite, *overflown.tolist()]:
                     value = shown(column[i].as_py())
                     found.wrong.setdefault(i, f"{place}: {value} is not a finite number; mend it, or {LEAVE_OUT}")

@@ -123,10 +123,9 @@ def _of_numbers(name: str, column: Any, names: Sequence[str]) -> Role:
     signs = signs_of(name, numpy_array(column), names)
     if not signs.words:
         return Role("number")
-    what = f"column {name!r} looks like an identifier ({', '.join(signs.words)})"
     if signs.enough:
-        return Role(DROP, f"{what}: left out; keep it with roles={{{name!r}: 'number'}}")
-    return Role("number", f"{what}: kept; leave it out with roles={{{name!r}: 'drop'}}")
+        return Role(DROP, f"{signs.of(name)}: left out; keep it with roles={{{name!r}: 'number'}}")
+    return Role("number", f"{signs.of(name)}: kept; leave it out with roles={{{name!r}: 'drop'}}")
 
 
 def _of_text(name: str, values: Any) -> Role:

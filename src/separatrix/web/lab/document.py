@@ -136,7 +136,7 @@ def _order(experiment: Experiment, model: Any, rows: Rows, codes: Any) -> tuple[
 def _passes(experiment: Experiment, model: Any, rows: Rows, codes: Any) -> Iterator[tuple[int, Any]]:
     """Yield the number of a pass, from 1, and examples in the order of presentation."""
     if not experiment.has_kernel:
-        yield from ((number, indices.copy()) for number, indices in presentations(model, rows))
+        yield from ((number, indices.copy()) for number, indices in presentations(model, rows, codes))
         return
     problem = Problem(rows, codes, np.empty(0))
     for number in range(len(model.ledger_.pass_starts)):

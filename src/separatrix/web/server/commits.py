@@ -7,6 +7,7 @@ computed again. Classes are numbered in the order of their first example, and a 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,10 @@ class Commit:
     """The number of the mistake that this commit undoes."""
     rebuilt: bool = False
     """Whether the state after it must be read from its own snapshot."""
+    changes: int = 0
+    """How many examples have another label than the one before, among the n."""
+    ends: tuple[int, int] = (-1, -1)
+    """The classes of the first and of the last example; −1 in stores of earlier versions, and where there is none."""
     kept: SparseRows | None = None
     kept_class: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """All examples and their classes, if the server keeps them."""
@@ -117,10 +122,11 @@ class Commit:
         for name in ("rows", "kept") if facts.pop("kept") else ("rows",):
             fields[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
         facts["arrivals"] = [(n_before, label) for n_before, label in facts["arrivals"]]
+        facts["ends"] = tuple(facts.get("ends", (-1, -1)))
         return cls(**facts, **fields)
 
 
-_FACTS = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt")
+_FACTS = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt", "changes", "ends")
 _ARRAYS = ("step", "up", "down", "correction", "shrink", "wrong", "wrong_class", "met", "kept_class")
 _PARTS = ("data", "indices", "indptr")
 
@@ -143,6 +149,7 @@ def merged(commits: list[Commit]) -> Commit:
     classes = max(len(commit.met) for commit in commits)
     last = commits[-1]
 
+    ends = [commit.ends for commit in commits if commit.n]
     has_sources = any(commit.sources is not None for commit in commits)
     sources = [source for commit in commits for source in commit.sources or [None] * len(commit.step)]
     all_kept = all(commit.kept is not None for commit in commits)
@@ -162,5 +169,7 @@ def merged(commits: list[Commit]) -> Commit:
             (int(at) + m, label) for commit, at in zip(commits, mistakes, strict=False) for m, label in commit.arrivals
         ],
         sources=sources if has_sources else None,
+        changes=sum(commit.changes for commit in commits) + sum(a[1] != b[0] for a, b in pairwise(ends)),
+        ends=(ends[0][0], ends[-1][1]) if ends else (-1, -1),
         kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if all_kept else None,
     )

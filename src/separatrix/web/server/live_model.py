@@ -106,9 +106,10 @@ class LiveModel:
                 self._add_class(label, self.width)
         order = [self.number[label] for label in classes]
         counts = self.progressive
-        counts.met, counts.missed = (
-            [some[k] if k < len(some) else 0 for k in order] for some in (counts.met, counts.missed)
+        counts.met, counts.missed, counts.watched = (
+            [some[k] if k < len(some) else 0 for k in order] for some in (counts.met, counts.missed, counts.watched)
         )
+        counts.last_class = order.index(counts.last_class) if counts.last_class >= 0 else -1
         self.classes = list(classes)
         self.number = {label: k for k, label in enumerate(classes)}
         self._index_classes()
@@ -165,6 +166,8 @@ class LiveModel:
             names=names,
             arrivals=arrivals,
             sources=None if sources is None else [sources[r] for r in row.tolist()],
+            changes=int(np.count_nonzero(np.diff(numbers))),
+            ends=(int(numbers[0]), int(numbers[-1])) if block.n else (-1, -1),
             kept=block if keep else None,
             kept_class=numbers if keep else np.empty(0, np.int64),
         )
@@ -227,6 +230,7 @@ class LiveModel:
         self.run.ledger.absent += commit.mistakes
         self.progressive.undone += commit.undoes is not None
         self.progressive.advance(commit.n, commit.mistakes, commit.wrong, commit.wrong_class, commit.met)
+        self.progressive.watch(commit.met, commit.changes, *commit.ends)
 
     def undoing(self, number: int, mistake: Commit, at: int) -> Commit:
         """Return the commit that subtracts mistake `at` of an earlier commit; the caller applies it."""

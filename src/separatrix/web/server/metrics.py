@@ -39,7 +39,7 @@ class RequestMetrics:
         with writer.buffer.reading() as (live_model, number):
             counts, features, classes = live_model.progressive, live_model.n_names, len(live_model.classes)
             totals = counts.examples, counts.errors, counts.mistakes
-            drifting = counts.drift()["drifting"]
+            drifting, in_runs = counts.drift()["drifting"], counts.in_runs()
         lines = [
             *_metric("separatrix_examples_total", "counter", "Examples learned from.", totals[0]),
             *_metric(
@@ -47,6 +47,7 @@ class RequestMetrics:
             ),
             *_metric("separatrix_mistakes_total", "counter", "Updates of the weights.", totals[2]),
             *_metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
+            *_metric("separatrix_labels_in_runs", "gauge", "Whether labels come as in sorted rows.", int(in_runs)),
             *_metric("separatrix_features", "gauge", "Features seen so far.", features),
             *_metric("separatrix_classes", "gauge", "Classes seen so far.", classes),
             *_metric("separatrix_commits_total", "counter", "Commits of the store.", number),

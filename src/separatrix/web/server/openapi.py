@@ -108,6 +108,7 @@ _SCHEMAS: dict[str, Any] = {
                     "before": _NUMBER_OR_NULL,
                 }
             ),
+            "in_runs": {"type": "boolean"},
             "features": _COUNT,
             "commits": _COUNT,
             "waiting": _COUNT,

@@ -1,4 +1,8 @@
-"""Progressive validation (L4 2): each example is predicted before it is learned from. Errors by window and class; drift."""
+"""Progressive validation (L4 2): each example is predicted before it is learned from. Errors by window and class; drift.
+
+The error says little where labels come in runs, as in a file sorted by label: whatever repeats the last label is nearly
+always right. So the changes of the label are counted, too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.engine.labels import come_in_runs
 from separatrix.engine.rows import Array, Ints
 
 WIDTH = 100
@@ -62,6 +67,9 @@ class ProgressiveValidation:
         """The number of examples of each class, by class number."""
         self.missed: list[int] = []
         """The number of errors of each class."""
+        self.watched: list[int] = []
+        """The number of examples of each class among those whose order is known: stores of earlier versions lack it."""
+        self.changes, self.last_class = 0, -1
         self.windows = Windows(MOST_WINDOWS, folding=True)
         self.recent = Windows(RECENT + EARLIER + 1, folding=False)
 
@@ -74,9 +82,19 @@ class ProgressiveValidation:
         self.mistakes += mistakes
         missed = np.bincount(wrong_class, minlength=len(met))
         for counts, more in ((self.met, met), (self.missed, missed)):
-            counts.extend([0] * (len(more) - len(counts)))
-            for k in np.flatnonzero(more).tolist():
-                counts[k] += int(more[k])
+            _add(counts, more)
+
+    def watch(self, met: Array, changes: int, first: int, last: int) -> None:
+        """Count the changes of the label among examples that begin with class `first` and end with class `last`."""
+        if first < 0:
+            return
+        _add(self.watched, met)
+        self.changes += changes + (self.last_class >= 0 and first != self.last_class)
+        self.last_class = last
+
+    def in_runs(self) -> bool:
+        """Tell whether equal labels follow each other far more often than in a random order."""
+        return come_in_runs(np.array(self.watched, np.int64), self.changes)
 
     def drift(self) -> dict[str, Any]:
         """Return whether the error has risen: a two-proportion z-test of the recent windows against those before them."""
@@ -112,11 +130,14 @@ class ProgressiveValidation:
             "windows": windows,
             "classes": by_class,
             "drift": self.drift(),
+            "in_runs": self.in_runs(),
         }
 
     def state(self) -> dict[str, Any]:
         """Return the state for a snapshot."""
-        counts = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
+        counts: dict[str, Any] = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
+        if self.watched:
+            counts |= {"watched": list(self.watched), "changes": self.changes, "last_class": self.last_class}
         return counts | {
             "met": list(self.met),
             "missed": list(self.missed),
@@ -131,6 +152,15 @@ class ProgressiveValidation:
         for name in ("examples", "errors", "mistakes", "undone"):
             setattr(counts, name, int(state[name]))
         counts.met, counts.missed = list(state["met"]), list(state["missed"])
+        counts.watched = list(state.get("watched", ()))
+        counts.changes, counts.last_class = int(state.get("changes", 0)), int(state.get("last_class", -1))
         counts.windows.restore(state["windows"])
         counts.recent.restore(state["recent"])
         return counts
+
+
+def _add(counts: list[int], more: Array) -> None:
+    """Add counts by class number to those of a list, which grows as needed."""
+    counts.extend([0] * (len(more) - len(counts)))
+    for k in np.flatnonzero(more).tolist():
+        counts[k] += int(more[k])

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import chain
 from typing import Any, NamedTuple, NoReturn
@@ -99,10 +100,11 @@ class RequestReader:
 
     def lines(self, body: bytes, labelled: bool) -> RequestExamples:
         """Parse one JSON object per line; blank lines are skipped."""
-        lines = [line for line in body.split(b"\n") if line and not line.isspace()]
-        if not lines:
+        all_lines = body.split(b"\n")
+        numbers = [number for number, line in enumerate(all_lines) if line and not line.isspace()]
+        if not numbers:
             raise RequestError(422, "the body contains no example: send one JSON object per line")
-        return self._examples(lines, labelled, lambda i: f"line {i + 1}: ")
+        return self._examples([all_lines[number] for number in numbers], labelled, lambda i: f"line {numbers[i] + 1}: ")
 
     def _examples(self, lines: list[bytes], labelled: bool, place: Callable[[int], str]) -> RequestExamples:
         inputs: list[Any] = []
@@ -219,7 +221,7 @@ class RequestReader:
         try:
             X = self.features.transform(text_array(inputs) if expected is str else self._table(inputs, place))
         except (ValueError, TypeError, OverflowError, NotImplementedError, pa.ArrowException) as error:
-            raise RequestError(422, str(error).split("\n")[0][:300]) from None
+            raise RequestError(422, _finding(str(error).split("\n")[0])[:300]) from None
         indptr = X.indptr.astype(np.int64)
         widest = int(np.argmax(np.diff(indptr)))
         if indptr[widest + 1] - indptr[widest] > most:
@@ -238,4 +240,48 @@ class RequestReader:
                 raise RequestError(
                     422, f"{place(i)}unknown column {min(unknown)!r:.60}; the columns are {', '.join(columns[:20])}"
                 )
-        return pa.table({name: value_array([row.get(name) for row in rows]) for name in columns})
+        unused = set(self.features.left_out())
+        table = {name: _column(name, [row.get(name) for row in rows], place) for name in columns if name not in unused}
+        return _RequestTable(pa.table(table), _Lines(place))
+
+
+class _Lines(NamedTuple):
+    """Where rows come from, for messages: the lines of the body, or the only row in it."""
+
+    prefix: Callable[[int], str]
+
+    def place(self, i: int) -> str:
+        """Name the place of row i."""
+        return self.prefix(i).removesuffix(": ") or '"row"'
+
+
+class _RequestTable(NamedTuple):
+    """The rows of a request as a table, as a batch of a reader has them."""
+
+    table: Any
+    origin: _Lines
+
+
+def _column(name: str, values: list[Any], place: Callable[[int], str]) -> Any:
+    """Return a column of a table; raise RequestError where its values have no type in common."""
+    try:
+        return value_array(values)
+    except (pa.ArrowException, TypeError, OverflowError):
+        kinds = [type(value).__name__ for value in values]
+        first = next((i for i, kind in enumerate(kinds) if kind not in (kinds[0], "NoneType")), 0)
+        what = "no number, string, boolean or list of strings" if first == 0 else "of another kind than the one before"
+        raise RequestError(422, f"{place(first)}column {name!r:.60} holds a value that is {what}") from None
+
+
+_REMEDY = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|[;:] [^;:'"]*\b[a-z_]+=[^;]*""")
+
+
+def _finding(message: str) -> str:
+    """Return a message without the remedy that it names as a parameter of Python: who sends a request trains no model.
+
+    Examples
+    --------
+    >>> _finding("line 3, column 'age': 'old' is text; mend it, or train with roles={'age': 'category'}")
+    "line 3, column 'age': 'old' is text"
+    """
+    return _REMEDY.sub(lambda part: part[0] if part[0][0] in "'\"" else "", message)

@@ -25,6 +25,7 @@ from separatrix.web.server.request_reader import Limits, RequestError, RequestEx
 from separatrix.web.server.store import CommitStore, KeyedReply, StoreError
 
 log = logging.getLogger("separatrix.serve")
+IN_RUNS = "what is learned last overrides what came before, and the progressive error is too low; send examples mixed"
 
 HEAD_SECONDS = 1.0
 MOST_AT_ONCE = 1 << 16
@@ -85,7 +86,7 @@ class Writer:
         self._queue: deque[Job] = deque()
         self._bytes = 0
         self._wake = Condition()
-        self._closing = False
+        self._closing = self._runs_logged = False
         self._thread = Thread(target=self._work, name="writer", daemon=True)
         self._maintenance = Thread(target=self._maintain, name="maintenance", daemon=True)
 
@@ -330,9 +331,18 @@ class Writer:
                 if self._closing:
                     return
             self.store.sync_head()
+            self._watch_labels()
             if time.monotonic() >= due:
                 self._maybe_snapshot()
                 due = time.monotonic() + self._snapshot_seconds
+
+    def _watch_labels(self) -> None:
+        """Log once that labels come in runs: the weights then follow the last run, and the progressive error hides it."""
+        with self.buffer.reading() as (live_model, _):
+            in_runs = live_model.progressive.in_runs()
+        if in_runs and not self._runs_logged:
+            log.warning("labels come in runs, as in rows sorted by label: %s", IN_RUNS)
+        self._runs_logged = in_runs
 
     def _maybe_snapshot(self, at_end: bool = False) -> None:
         """Write a snapshot if something was learned since the last one, then compact the commits before it."""

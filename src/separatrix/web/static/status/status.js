@@ -147,6 +147,7 @@ async function refresh() {
     by("recent").textContent = percent(stats.drift.recent);
     by("drift").hidden = !stats.drift.drifting;
     by("drift").textContent = `Drift: the error has risen to ${percent(stats.drift.recent)} in the last ${number.format(stats.drift.examples)} examples, from ${percent(stats.drift.before)} before.`;
+    by("runs").hidden = !stats.in_runs;
     input = stats.input;
     by("example-label").textContent = { features: "Features, as JSON", text: "A text", row: "A table row, as JSON" }[input];
     by("example").placeholder = SAMPLES[input];
