@@ -193,7 +193,7 @@ def test_numbers_of_json_lines_are_taken_as_they_are(tmp_path):
         path = tmp_path / "new.jsonl"
         path.write_text("".join(json.dumps({"amount": value}) + "\n" for value in values))
         result = run("predict", tmp_path / "model.sepx", path, *options, status=status)
-        return result.stderr if status else [line.split(",")[0].strip('"') for line in result.stdout.splitlines()[1:]]
+        return result.stderr if status else [row["prediction"] for row in csv.DictReader(result.stdout.splitlines())]
 
     assert predicted(1.234, 1234.0, 2.5, None, 1800) == ["no", "yes", "no", "no", "yes"]
     assert predicted("1.234", "1.234,00", "2,5", None, 1800) == ["yes", "yes", "no", "no", "yes"]

@@ -175,14 +175,14 @@ def matching(labels: Sequence[Any], classes: Sequence[Any]) -> dict[Any, Any]:
 
 
 def matched(pairs: Mapping[Any, Any]) -> list[str]:
-    """Return a note that says which labels were taken for classes that are written otherwise, if any were.
+    """Return a note that says which labels were taken for classes that are written otherwise, full stops apart.
 
     Examples
     --------
-    >>> matched({"TRUE": "True", "1": 1})
+    >>> matched({"TRUE": "True", "1": 1, "no.": "no"})
     ["the label 'TRUE' is taken for the class 'True'"]
     """
-    others = [(label, each) for label, each in pairs.items() if str(label) != str(each)]
+    others = [(label, each) for label, each in pairs.items() if _without_stop(label) != _without_stop(each)]
     if not others:
         return []
     labels, classes = (" and ".join(repr(str(each)) for each in side) for side in zip(*others[:3], strict=True))
