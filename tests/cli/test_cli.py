@@ -111,7 +111,7 @@ GREET = '''"""Say hello."""
 
 from typing import Annotated
 
-from separatrix.cli.commands import Argument, Option
+from separatrix.data.options import Argument, Option
 
 
 def greet(

@@ -1,9 +1,11 @@
 """From the signature of a verb to its command: an annotated parameter is the only declaration of an option.
 
 A parameter that is annotated with a dataclass stands for the options that its fields declare, so that verbs can share them.
+The declarations are those of `data/options.py`; the help shows the options by group, and the rare ones with `--help-all`.
 """
 
 import inspect
+import textwrap
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from functools import wraps
@@ -12,36 +14,26 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin
 
 import click
+from click.shell_completion import CompletionItem
+
+from separatrix.cli.errors import fail, not_one_of
+from separatrix.data.options import Argument, Option
+from separatrix.engine.rules import in_words
+
+HEADINGS = {
+    "": "Options",
+    "data": "Data",
+    "features": "Features",
+    "learning": "Learning",
+    "evaluation": "Evaluation",
+    "running": "Running",
+}
+"""The headings of the groups of options, in the order of the help."""
+METAVARS: dict[type, str | None] = {bool: None, int: "N", float: "NUMBER", Path: "FILE"}
+WIDEST_TERM = 26
+"""The text of an option that is wider than this begins on the next line."""
 
 T = TypeVar("T")
-
-
-class Argument:
-    """Declares a positional argument: `data: Annotated[str, Argument(help=…)]`."""
-
-    def __init__(self, *, help: str) -> None:
-        self.help = help
-
-
-class Option:
-    """Declares an option: `passes: Annotated[int, Option(help=…)] = 10`. Its flag is by default the parameter's name."""
-
-    def __init__(
-        self,
-        *flags: str,
-        help: str,
-        min: float | None = None,
-        max: float | None = None,
-        envvar: str | None = None,
-    ) -> None:
-        self.flags, self.help, self.min, self.max, self.envvar = flags, help, min, max, envvar
-
-    def range(self, kind: type) -> Any:
-        """Return the type of a number, with its limits."""
-        if self.min is None and self.max is None:
-            return kind
-        limited: Any = click.IntRange if kind is int else click.FloatRange
-        return limited(self.min, self.max)
 
 
 def options_from(options: type[T]) -> Callable[[Callable[[T], int]], Callable[..., int]]:
@@ -64,6 +56,59 @@ class VerbArgument(click.Argument):
     description = ""
 
 
+class VerbOption(click.Option):
+    """An option with its declaration; the help shows it in the declared group."""
+
+    declaration: Option
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """Return how the option is written, and its help text with choices, default and limits."""
+        term, _ = super().get_help_record(ctx) or ("", "")
+        declared, text = self.declaration, self.help or ""
+        if declared.choices:
+            words = [f"{word} ({reason})" if reason else word for word, reason in declared.choices.items()]
+            subject, mark, rest = text.partition(";")
+            text = f"{subject.rstrip('.')}: {in_words(words)}{mark}{rest if mark else '.'}"
+        remarks = [f"default: {self._default_in_words()}"] if self.show_default else []
+        if declared.min is not None and declared.max is not None:
+            remarks.append(f"{declared.min:g} to {declared.max:g}")
+        remarks += [f"environment variable: {declared.envvar}"] if declared.envvar else []
+        return term, f"{text} [{'; '.join(remarks)}]" if remarks else text
+
+    def _default_in_words(self) -> str:
+        if isinstance(self.default, bool):
+            flag = (self.opts if self.default else self.secondary_opts)[0]
+            return flag.lstrip("-")
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+
+class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no type arguments
+    """The type of an option that has choices: the shell completes them, and another word is an error of one line."""
+
+    name = "word"
+
+    def __init__(self, declaration: Option) -> None:
+        self.declaration = declaration
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; end with a message if it is none of the choices."""
+        words = (*self.declaration.choices, *self.declaration.aliases)
+        if value in words or ctx is None or ctx.resilient_parsing:
+            return str(value)
+        if value.lower() in words:
+            return str(value.lower())
+        option = max(param.opts, key=len) if param else ""
+        fail(ctx.info_name or "", not_one_of(option, value, [*self.declaration.choices]))
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the choices that begin so."""
+        return [
+            CompletionItem(word, help=reason or None)
+            for word, reason in self.declaration.choices.items()
+            if word.startswith(incomplete)
+        ]
+
+
 class Verb(click.Command):
     """The command of a function whose parameters are annotated with `Argument` or `Option`."""
 
@@ -79,15 +124,65 @@ class Verb(click.Command):
                 values[key] = group(**{field: values.pop(field) for field in fields[key]})
             return function(**values)
 
-        super().__init__(name, callback=verb, params=[*map(as_click, options)], help=inspect.cleandoc(help or ""))
+        params = [*map(as_click, options)]
+        self.rare = [each for each in params if isinstance(each, VerbOption) and each.declaration.rare]
+        self.help_all = False
+        settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self._show_all}
+        if self.rare:
+            params.append(click.Option(["--help-all"], help="Show all options and exit.", **settings))
+        super().__init__(name, callback=verb, params=params, help=inspect.cleandoc(help or ""))
+
+    def _show_all(self, ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            self.help_all = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help of the arguments, then that of the options."""
+        """Write the help of the arguments, then that of the options by group."""
         arguments = [(p.human_readable_name, p.description) for p in self.params if isinstance(p, VerbArgument)]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)
-        super().format_options(ctx, formatter)
+        groups: dict[str, list[tuple[str, str]]] = {group: [] for group in HEADINGS}
+        own = "running" if any(o.declaration.group == "running" for o in self._shown()) else ""
+        for option in self._shown():
+            groups[option.declaration.group].append(option.get_help_record(ctx))
+        for each in self.get_params(ctx):
+            if isinstance(each, click.Option) and not isinstance(each, VerbOption):
+                groups[own].append(each.get_help_record(ctx) or ("", ""))
+        width = min(max(len(term) for rows in groups.values() for term, _ in rows), WIDEST_TERM)
+        for group, rows in groups.items():
+            if rows:
+                with formatter.section(HEADINGS[group]):
+                    for term, text in rows:
+                        _write_row(formatter, term, text, width)
+
+    def _shown(self) -> list[VerbOption]:
+        options = [each for each in self.params if isinstance(each, VerbOption)]
+        return [option for option in options if self.help_all or not option.declaration.rare]
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Say how many options the help does not show."""
+        if self.rare and not self.help_all:
+            count = len(self.rare)
+            formatter.write_paragraph()
+            formatter.write_text(f"--help-all shows {count} more option{'s' if count > 1 else ''}.")
+
+
+def _write_row(formatter: click.HelpFormatter, term: str, text: str, width: int) -> None:
+    """Write an option and its help text; words are not broken at hyphens."""
+    indent = " " * formatter.current_indent
+    column = len(indent) + width + 2
+    first, below = (f"{indent}{term:{width}}  ", "") if len(term) <= width else (" " * column, f"{indent}{term}\n")
+    wrapper = textwrap.TextWrapper(
+        max(formatter.width, column + 20),
+        initial_indent=first,
+        subsequent_indent=" " * column,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    formatter.write(below + wrapper.fill(text) + "\n")
 
 
 def as_click(parameter: inspect.Parameter) -> click.Parameter:
@@ -103,8 +198,10 @@ def as_click(parameter: inspect.Parameter) -> click.Parameter:
         argument = VerbArgument([name], required=required, type=type_, nargs=-1 if several else 1, **settings)
         argument.description = declaration.help
         return argument
-    if kind in (int, float):
-        type_ = declaration.range(kind)
+    if declaration.choices:
+        type_ = Words(declaration)
+    elif kind in (int, float):
+        type_ = limited(declaration, kind)
     if several:
         settings["multiple"] = True
     elif not required:
@@ -112,12 +209,22 @@ def as_click(parameter: inspect.Parameter) -> click.Parameter:
     if kind is bool:
         settings["is_flag"] = True
     flags = declaration.flags or (f"--{name.replace('_', '-')}",)
-    return click.Option(
+    option = VerbOption(
         [name, *flags],
         required=required,
         type=type_,
         help=declaration.help,
         envvar=declaration.envvar,
-        show_envvar=True,
+        metavar=declaration.metavar or METAVARS.get(kind, "WORD" if declaration.choices else "TEXT"),
         **settings,
     )
+    option.declaration = declaration
+    return option
+
+
+def limited(declaration: Option, kind: type) -> Any:
+    """Return the type of a number, with its limits."""
+    if declaration.min is None and declaration.max is None:
+        return kind
+    limited_type: Any = click.IntRange if kind is int else click.FloatRange
+    return limited_type(declaration.min, declaration.max)

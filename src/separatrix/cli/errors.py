@@ -102,10 +102,11 @@ def of_parameter(error: "ParameterError") -> str:
     option = OPTION_OF.get(error.parameter, f"--{error.parameter.replace('_', '-')}")
     if not (error.choices and isinstance(error.value, str)):
         return f"{option}: {error.value!r} is not {error.allowed}"
-    return _not_one_of(option, error.value, error.choices)
+    return not_one_of(option, error.value, error.choices)
 
 
-def _not_one_of(option: str, value: str, choices: Collection[str]) -> str:
+def not_one_of(option: str, value: str, choices: Collection[str]) -> str:
+    """Return the message about a value that is none of the choices of an option."""
     several = "one of " if len(choices) > 2 else ""
     return f"{option}: {shown(value)} is not {several}{in_words(choices)}{did_you_mean(value, choices)}"
 
@@ -119,7 +120,7 @@ def fail(verb: str, message: object) -> NoReturn:
 def one_of(option: str, value: str, choices: Collection[str]) -> None:
     """Raise unless the value of an option is one of the choices."""
     if value not in choices:
-        raise DataError(_not_one_of(option, value, choices))
+        raise DataError(not_one_of(option, value, choices))
 
 
 def tell(verb: str, notes: Iterable[str]) -> None:

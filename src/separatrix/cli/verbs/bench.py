@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import separatrix
-from separatrix.cli.commands import Argument, Option
 from separatrix.cli.errors import errors_reported, fail
+from separatrix.data.options import Argument, Option
 
 NO_CHECKOUT = (
     "the benchmarks are in the project's repository, not in the installed package: run it in a checkout, "

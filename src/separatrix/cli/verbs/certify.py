@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, in_options, tell
-from separatrix.cli.options import Data, Drop, FeatureModel, Json, Label, Output, Positive, ReadingOptions
+from separatrix.cli.options import FeatureModel, Json, Output
 from separatrix.data.errors import counted
+from separatrix.data.options import Data, Drop, Label, Option, Positive, ReadingOptions
 
 if TYPE_CHECKING:
     from separatrix.data.in_memory import Examples

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.commands import Argument
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Drop, FeatureModel, Label, Positive, ReadingOptions
+from separatrix.cli.options import FeatureModel
 from separatrix.data.errors import counted
+from separatrix.data.options import Argument, Data, Drop, Label, Positive, ReadingOptions
 
 
 def check(

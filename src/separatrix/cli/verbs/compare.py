@@ -7,9 +7,9 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Categorical, Data, Drop, Json, Label, Positive, ReadingOptions
+from separatrix.cli.options import Json
+from separatrix.data.options import Categorical, Data, Drop, Label, Option, Positive, ReadingOptions
 
 
 def compare(

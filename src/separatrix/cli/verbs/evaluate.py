@@ -8,7 +8,8 @@ import json
 import click
 
 from separatrix.cli.errors import errors_reported
-from separatrix.cli.options import Data, Json, Label, MissingLabel, ModelFile, ReadingOptions
+from separatrix.cli.options import Json, ModelFile
+from separatrix.data.options import Data, Label, MissingLabel, ReadingOptions
 
 
 def evaluate(

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, in_options, tell
-from separatrix.cli.options import Data, Json, ModelFile, ReadingOptions
+from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import DataError, counted
+from separatrix.data.options import Data, Option, ReadingOptions
 
 
 def explain(

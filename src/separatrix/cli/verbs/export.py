@@ -9,10 +9,10 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, one_of
 from separatrix.cli.options import ModelFile, Output
 from separatrix.data.errors import DataError
+from separatrix.data.options import Option
 
 TARGETS = ("sklearn", "onnx", "sql")
 

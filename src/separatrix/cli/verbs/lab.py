@@ -7,8 +7,8 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import fail
+from separatrix.data.options import Option
 
 
 def lab(

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import Data, Engine, ModelFile, ReadingOptions
+from separatrix.cli.options import Engine, ModelFile
 from separatrix.data.errors import DataError, counted
+from separatrix.data.options import Data, Option, ReadingOptions
 
 
 def predict(

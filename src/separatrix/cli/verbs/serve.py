@@ -22,9 +22,10 @@ from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.commands import Argument, Option, options_from
+from separatrix.cli.commands import options_from
 from separatrix.cli.errors import errors_reported, fail
 from separatrix.data.errors import DataError
+from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import RULES, in_words
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

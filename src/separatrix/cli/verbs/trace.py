@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from separatrix.cli.commands import Option
 from separatrix.cli.errors import errors_reported, one_of, tell
-from separatrix.cli.options import Data, Drop, Label, Positive, TextOptions
 from separatrix.data.errors import DataError
+from separatrix.data.options import Data, Drop, Label, Option, Positive, TextOptions
 
 if TYPE_CHECKING:
     from separatrix.data.in_memory import Examples

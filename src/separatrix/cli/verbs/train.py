@@ -18,21 +18,11 @@ from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.commands import Option, options_from
+from separatrix.cli.commands import options_from
 from separatrix.cli.errors import ROLE_OPTIONS, errors_reported
-from separatrix.cli.options import (
-    Categorical,
-    Data,
-    Drop,
-    Engine,
-    Json,
-    Label,
-    MissingLabel,
-    Output,
-    Quiet,
-    ReadingOptions,
-)
+from separatrix.cli.options import Engine, Json, Output, Quiet
 from separatrix.data.errors import DataError
+from separatrix.data.options import Categorical, Data, Drop, Label, MissingLabel, Option, ReadingOptions
 from separatrix.engine.rules import RULES, TIES, in_words
 
 NOT_STORED = (

@@ -1,0 +1,156 @@
+"""How data are read: parameters of `open_source`, each declared once with its help.
+
+`Option` and `Argument` declare a parameter in its annotation, `label: Annotated[str | None, Option(help=…)] = None`.
+A dataclass of such parameters can live below the command line, which makes its options of them (`cli/commands.py`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal
+
+from separatrix.data.formats import FORMATS, TITLES
+
+Group = Literal["", "data", "features", "learning", "evaluation", "running"]
+"""The heading under which the help shows an option; "" is that of the verb's own options."""
+
+
+class Argument:
+    """Declares a positional argument: `data: Annotated[str, Argument(help=…)]`."""
+
+    def __init__(self, *, help: str) -> None:
+        self.help = help
+
+
+class Option:
+    """Declares an option: `passes: Annotated[int, Option(help=…)] = 10`. Its flag is by default the parameter's name.
+
+    Attributes
+    ----------
+    flags, envvar, min, max : its names, the variable of the environment that sets it, the limits of a number
+    help : a sentence; the help text adds the choices and the default
+    metavar : what the help text calls the value, such as COLUMN; by default it tells from the type
+    group : the heading under which the help shows it
+    choices : the words that it may be, listed by the help and completed by the shell; a mapping explains them, or has ""
+    aliases : words that are accepted, too, and not listed
+    rare : whether only `--help-all` shows it
+    """
+
+    def __init__(
+        self,
+        *flags: str,
+        help: str,
+        min: float | None = None,
+        max: float | None = None,
+        envvar: str | None = None,
+        metavar: str | None = None,
+        group: Group = "",
+        choices: Iterable[str] | Mapping[str, str] = (),
+        aliases: Iterable[str] = (),
+        rare: bool = False,
+    ) -> None:
+        self.flags, self.help, self.min, self.max, self.envvar = flags, help, min, max, envvar
+        self.metavar, self.group, self.rare = metavar, group, rare
+        self.choices = dict(choices) if isinstance(choices, Mapping) else dict.fromkeys(choices, "")
+        self.aliases = tuple(aliases)
+
+
+Data = Annotated[
+    str,
+    Argument(
+        help=f"A file ({TITLES}), a pattern such as 'part-*.csv', - for standard "
+        "input, or a built-in name: iris, lecture:L4.1 …"
+    ),
+]
+Label = Annotated[
+    str | None,
+    Option(metavar="COLUMN", group="data", help="Label column, by name or by number from 0; by default the last one."),
+]
+Positive = Annotated[str | None, Option(metavar="CLASS", group="data", help="Class to separate from all the others.")]
+Drop = Annotated[list[str] | None, Option(metavar="COLUMN", group="data", help="Column to leave out; repeatable.")]
+Categorical = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Category column; repeatable.")]
+MissingLabel = Annotated[
+    str,
+    Option(
+        "--missing-label",
+        group="data",
+        choices={"skip": "leave it out", "raise": "", "keep": "words such as NA are labels"},
+        rare=True,
+        help="What to do with a row without a label.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """How text is read: parameters of `open_source`, by the same names."""
+
+    header: Annotated[
+        bool | None,
+        Option(
+            "--header/--no-header", group="data", help="Whether the first line has the column names; detected by default."
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None, Option(metavar="CHAR", group="data", help="Character between the columns; detected by default.")
+    ] = None
+    quote: Annotated[
+        str | None,
+        Option(
+            metavar="CHAR",
+            group="data",
+            rare=True,
+            help="Character around quoted values, '' for none; detected by default.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            group="data",
+            rare=True,
+            help="Encoding of text, for example utf-8, latin-1 or utf-16; detected by default.",
+        ),
+    ] = None
+    on_error: Annotated[str, Option(group="data", choices=("raise", "skip"), help="What to do with a malformed line.")] = (
+        "raise"
+    )
+
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `open_source` that are not at their defaults."""
+        return _chosen(self, TextOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions(TextOptions):
+    """How data are read: parameters of `open_source`, by the same names."""
+
+    form: Annotated[
+        str | None,
+        Option(
+            "--format",
+            group="data",
+            choices=tuple(FORMATS),
+            aliases=[alias for entry in FORMATS.values() for alias in entry.aliases],
+            rare=True,
+            help="Input format; detected from the content by default.",
+        ),
+    ] = None
+    zero_based: Annotated[
+        bool | None,
+        Option(
+            "--zero-based/--one-based",
+            group="data",
+            rare=True,
+            help="Whether svmlight features count from 0 or 1; detected by default.",
+        ),
+    ] = None
+
+    def reading(self) -> dict[str, Any]:
+        """Return the parameters of `open_source` that are not at their defaults."""
+        chosen = _chosen(self, ReadingOptions)
+        return {"format" if name == "form" else name: value for name, value in chosen.items()}
+
+
+def _chosen(options: TextOptions, declared: type[TextOptions]) -> dict[str, Any]:
+    values = {field.name: (getattr(options, field.name), field.default) for field in fields(declared)}
+    return {name: value for name, (value, default) in values.items() if value != default}
