@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from separatrix.analysis.cross_validation import compare as compare
+    from separatrix.analysis.evaluating.counting import evaluate as evaluate
+    from separatrix.analysis.evaluating.evaluation import Evaluation as Evaluation
     from separatrix.analysis.explaining import explain as explain
     from separatrix.analysis.explanation import Explanation as Explanation
     from separatrix.analysis.fewest_mistakes import fewest_mistakes as fewest_mistakes
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AveragedPerceptron": "estimators.linear",
     "Certificate": "proofs.certificate",
+    "Evaluation": "analysis.evaluating.evaluation",
     "Explanation": "analysis.explanation",
     "FisherDiscriminant": "estimators.fisher",
     "KernelPerceptron": "estimators.kernel_perceptron",
@@ -50,6 +53,7 @@ _HOMES = {
     "VotedPerceptron": "estimators.linear",
     "certify": "proofs.certificate",
     "compare": "analysis.cross_validation",
+    "evaluate": "analysis.evaluating.counting",
     "explain": "analysis.explaining",
     "fewest_mistakes": "analysis.fewest_mistakes",
     "load": "modelfile.archive",
@@ -63,6 +67,7 @@ _HOMES = {
 __all__ = [
     "AveragedPerceptron",
     "Certificate",
+    "Evaluation",
     "Explanation",
     "FisherDiscriminant",
     "KernelPerceptron",
@@ -79,6 +84,7 @@ __all__ = [
     "__version__",
     "certify",
     "compare",
+    "evaluate",
     "explain",
     "fewest_mistakes",
     "load",

@@ -28,6 +28,7 @@ def test_public_names_are_pinned():
     assert separatrix.__all__ == [
         "AveragedPerceptron",
         "Certificate",
+        "Evaluation",
         "Explanation",
         "FisherDiscriminant",
         "KernelPerceptron",
@@ -44,6 +45,7 @@ def test_public_names_are_pinned():
         "__version__",
         "certify",
         "compare",
+        "evaluate",
         "explain",
         "fewest_mistakes",
         "load",
