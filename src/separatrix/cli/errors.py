@@ -117,12 +117,6 @@ def fail(verb: str, message: object) -> NoReturn:
     raise click.exceptions.Exit(2)
 
 
-def one_of(option: str, value: str, choices: Collection[str]) -> None:
-    """Raise unless the value of an option is one of the choices."""
-    if value not in choices:
-        raise DataError(not_one_of(option, value, choices))
-
-
 def tell(verb: str, notes: Iterable[str]) -> None:
     """Print on standard error what a person should know of how the data were read."""
     for note in notes:

@@ -8,30 +8,21 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from separatrix.cli.errors import one_of
 from separatrix.cli.progress_bars import TrainingProgress
 from separatrix.cli.summary import summarise
 from separatrix.cli.verbs.train import TrainOptions
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
 from separatrix.data.reading import Source, open_source
+from separatrix.engine.rules import STREAMING
 from separatrix.files.ingest import TrainingBlocks, read_blocks, roles_for
 from separatrix.files.out_of_core import TrainingState, begin, resume
-from separatrix.learners.linear import AveragedLearner, LastLearner, PocketLearner, VotedLearner
+from separatrix.learners import linear
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import load, save
 
 if TYPE_CHECKING:
     from separatrix.features.table import TableFeaturizer
-
-LEARNERS = {
-    "averaged": AveragedLearner,
-    "last": LastLearner,
-    "voted": VotedLearner,
-    "pocket": PocketLearner,
-}
-STREAMING = ("averaged", "last")
-"""The learners that can train block by block, and so can resume from a checkpoint."""
 
 
 def parse_size(text: str) -> int:
@@ -58,7 +49,6 @@ class Training:
         self.saved = False
         self._stop = False
         self._last_saved = time.monotonic()
-        one_of("--learner", options.learner, LEARNERS)
         if (options.early_stopping or options.calibrate) and not (options.holdout or options.validate):
             raise DataError("--early-stopping and --calibrate need held-out examples: use --holdout 0.1 or --validate FILE")
         if options.holdout and options.validate:
@@ -144,7 +134,8 @@ class Training:
         if options.average_from > options.passes:
             raise DataError(f"--average-from {options.average_from} is after the last of {options.passes} passes")
         averaging: dict[str, Any] = {"average_from": options.average_from} if options.learner == "averaged" else {}
-        return LEARNERS[options.learner](
+        learner_class = getattr(linear, f"{options.learner.capitalize()}Learner")
+        return learner_class(
             rule=options.rule,
             **averaging,
             C=parse_c(options.C),

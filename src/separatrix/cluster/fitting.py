@@ -22,14 +22,14 @@ from separatrix.cluster.dealing import (
 from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
-from separatrix.cluster.mixing import MIXES, Listeners, Mixture
+from separatrix.cluster.mixing import Listeners, Mixture
 from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumnsError, new_training_id
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint, notes_on_labels
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
 from separatrix.data.reading import untitled_delimiter
-from separatrix.engine.rules import RULES
+from separatrix.engine.rules import MIXES, RULES
 from separatrix.engine.user_warnings import warn_user
 from separatrix.estimators.featurizers import TableFeatures
 from separatrix.features.table import TableFeaturizer

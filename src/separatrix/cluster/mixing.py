@@ -48,7 +48,6 @@ from separatrix.learners.inputs import warn_of_sorted_rows
 from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.learners.online import OnlineLearner
 
-MIXES = ("features", "uniform", "mistakes")
 PLAIN_LEARNERS = {learner.saved_as: learner for learner in (LastLearner, AveragedLearner, PassiveAggressiveLearner)}
 """The learners without scikit-learn, which workers do not need, by the name of the estimator."""
 

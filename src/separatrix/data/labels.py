@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from separatrix.data.batches import LABEL_WORDS
 from separatrix.data.errors import DataError, Origin, counted, named
+from separatrix.data.options import MISSING_LABEL
 
 NO_LABEL = ("", "?", "#N/A", "nan", "NaN", "NAN", "-nan")
-CHOICES = ("skip", "raise", "keep")
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _PLAIN = re.compile(r"[+-]?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
@@ -77,7 +77,7 @@ class Unlabelled:
 
 def words_kept(missing_label: str) -> tuple[str, ...]:
     """Return which words for a missing label are labels, by what is to be done with missing ones."""
-    if missing_label not in CHOICES:
+    if missing_label not in MISSING_LABEL:
         raise DataError(f"missing_label={missing_label!r}: it must be skip, raise or keep")
     return LABEL_WORDS if missing_label == "keep" else ()
 

@@ -13,6 +13,11 @@ from separatrix.data.formats import FORMATS, TITLES
 Group = Literal["", "data", "features", "learning", "evaluation", "running"]
 """The heading under which the help shows an option; "" is that of the verb's own options."""
 
+MISSING_LABEL = {"skip": "leave it out", "raise": "", "keep": "words such as NA are labels"}
+"""What is done with a row without a label."""
+ON_ERROR = ("raise", "skip")
+"""What is done with a malformed line."""
+
 
 class Argument:
     """Declares a positional argument: `data: Annotated[str, Argument(help=…)]`."""
@@ -73,7 +78,7 @@ MissingLabel = Annotated[
     Option(
         "--missing-label",
         group="data",
-        choices={"skip": "leave it out", "raise": "", "keep": "words such as NA are labels"},
+        choices=MISSING_LABEL,
         rare=True,
         help="What to do with a row without a label.",
     ),
@@ -111,9 +116,7 @@ class TextOptions:
             help="Encoding of text, for example utf-8, latin-1 or utf-16; detected by default.",
         ),
     ] = None
-    on_error: Annotated[str, Option(group="data", choices=("raise", "skip"), help="What to do with a malformed line.")] = (
-        "raise"
-    )
+    on_error: Annotated[str, Option(group="data", choices=ON_ERROR, help="What to do with a malformed line.")] = "raise"
 
     def reading(self) -> dict[str, Any]:
         """Return the parameters of `open_source` that are not at their defaults."""

@@ -23,6 +23,7 @@ from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
 from separatrix.data.encodings import AUTO, UTF8, encoding_called, first_undecodable, is_undecodable
 from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
+from separatrix.data.options import ON_ERROR
 from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
 
 if TYPE_CHECKING:
@@ -299,7 +300,7 @@ def open_source(
     >>> [batch.table.to_pylist()[1] for batch in source]
     [{'width': 3.0, 'height': None, 'kind': 'b'}]
     """
-    if on_error not in ("raise", "skip"):
+    if on_error not in ON_ERROR:
         raise DataError(f"on_error={on_error!r}: it must be raise or skip")
     if batch_rows < 1 or batch_bytes < 1:
         raise ValueError("batch_rows and batch_bytes must be at least 1")

@@ -25,7 +25,6 @@ from separatrix.engine.labels import Codes, are_mixed
 from separatrix.engine.rows import NO_ORDER, Ints, Rows, frozen
 from separatrix.kernels.learning import passes
 
-ORDERS = ("shuffle", "permutation", "cyclic", "random")
 RUN_BYTES = 1 << 13
 """A run of the shuffle has so many bytes at most …"""
 FEWEST_RUNS = 1 << 14

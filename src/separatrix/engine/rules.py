@@ -159,6 +159,16 @@ TIES: Final = {
     "first": Tie(codes.TIE_IS_FIRST, "A tie predicts the class that sorts first; of several, the first of those tied."),
 }
 """What a score of 0, or a tie for the highest score, means."""
+ORDERS: Final = ("shuffle", "permutation", "cyclic", "random")
+"""In which order a pass presents the examples (`orders.py`)."""
+LEARNERS: Final = {"averaged": "", "last": "", "voted": "all, by vote", "pocket": "fewest training mistakes"}
+"""Which weights predict."""
+STREAMING: Final = ("averaged", "last")
+"""The learners that can train block by block, and so can resume from a checkpoint."""
+MULTI_CLASS: Final = {"joint": "", "ovr": "each against the rest"}
+"""How several classes are learned."""
+MIXES: Final = {"features": "each over the shards that have it", "uniform": "", "mistakes": "by the shards' mistakes"}
+"""How the weights of several shards are averaged (`cluster/mixing.py`)."""
 
 
 def in_words(names: Iterable[str]) -> str:

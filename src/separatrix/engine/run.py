@@ -11,11 +11,11 @@ import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
-from separatrix.engine.orders import ORDERS, Visits, order_for, visits
+from separatrix.engine.orders import Visits, order_for, visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, writable
-from separatrix.engine.rules import RULES, TIES, Rule, tie_code
+from separatrix.engine.rules import MULTI_CLASS, ORDERS, RULES, TIES, Rule, tie_code
 from separatrix.engine.weights import Flat, Weights, averaged, n_outputs
 from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
@@ -263,7 +263,7 @@ class Run:
             *(classes, d),
             bias=flag(state, "bias"),
             tie=word(state, "tie", TIES),
-            multi_class=word(state, "multi_class", ("joint", "ovr")),
+            multi_class=word(state, "multi_class", MULTI_CLASS),
             average=average,
             scored=flag(state["ledger"], "scored"),
             rule=rule,

@@ -15,6 +15,7 @@ from separatrix.engine.parcel import MOST, Parcel, State
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_of
 from separatrix.engine.rows import Array, Floats, Ints, Rows, as_rows, feature_names_of
+from separatrix.engine.rules import MULTI_CLASS
 from separatrix.engine.user_warnings import warn_user
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
@@ -115,7 +116,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         "C": number(0, closed="right") | none,
-        "multi_class": choices("joint", "ovr"),
+        "multi_class": choices(*MULTI_CLASS),
         "fit_intercept": boolean | choices("augmented"),
         "tol": number(0, closed="neither"),
         "max_iter": whole(1),

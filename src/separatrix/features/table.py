@@ -20,6 +20,7 @@ from separatrix.engine.parameters import (
     whole,
 )
 from separatrix.engine.rows import Array
+from separatrix.features.columns import NUMBERS
 from separatrix.features.columns.arrow_columns import NUMBER, TEXT, frame_of
 from separatrix.features.columns.leaks import LeakSearch
 from separatrix.features.columns.misfits import Misfits
@@ -41,7 +42,7 @@ class TableFeaturizer(Parameterized):
     """The class of the parameter `text` that is read from a file."""
     constraints: ClassVar[dict[str, Constraint]] = {
         "roles": instance_of(dict) | none,
-        "numbers": choices("none", "standard", "max-abs", "bins"),
+        "numbers": choices(*NUMBERS),
         "n_bins": whole(2, 1 << 16) | choices("auto"),
         "code": choices("thermometer", "one-hot"),
         "max_categories": whole(1, 1 << 30),

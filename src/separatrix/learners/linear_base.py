@@ -15,14 +15,13 @@ from separatrix.engine.hooks import hook
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.loop import train
-from separatrix.engine.orders import ORDERS
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, verbosity, whole
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, feature_names_of
-from separatrix.engine.rules import RULES, TIES, Rule
+from separatrix.engine.rules import MIXES, MULTI_CLASS, ORDERS, RULES, TIES, Rule
 from separatrix.engine.run import MemoryPasses, Run, Watcher
 from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
 from separatrix.engine.user_warnings import warn_user
@@ -51,7 +50,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         "C": number(0, closed="neither") | choices("auto"),
         "margin": number(0),
         "tie": choices(*TIES),
-        "multi_class": choices("joint", "ovr"),
+        "multi_class": choices(*MULTI_CLASS),
         "order": choices(*ORDERS),
         "fit_intercept": boolean,
         "max_iter": whole(1) | none,
@@ -368,7 +367,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             model.validation_scores_ = parcel.take(f"{at}.validation_scores", "f8", (-1,)).tolist()
         if f"{at}.shard_mistakes" in parcel.arrays:
             model.shard_mistakes_ = parcel.take(f"{at}.shard_mistakes", "i8", (-1, -1), low=0, high=MOST)
-            model.mix_ = word(state, "mix", ("features", "uniform", "mistakes"))
+            model.mix_ = word(state, "mix", MIXES)
         return model
 
     def runs(self) -> list[Run]:

@@ -31,11 +31,15 @@ def certify(
     model: FeatureModel = None,
     bias: Annotated[
         bool | None,
-        Option("--bias/--no-bias", help="Allow a bias; by default yes, except for the lectures' examples."),
+        Option(
+            "--bias/--no-bias", group="features", help="Allow a bias; by default yes, except for the lectures' examples."
+        ),
     ] = None,
     as_json: Json = False,
     output: Output = None,
-    time_limit: Annotated[float | None, Option(help="Seconds after which the answer is undecided.")] = None,
+    time_limit: Annotated[
+        float | None, Option(metavar="SECONDS", group="running", help="Seconds after which the answer is undecided.")
+    ] = None,
     *,
     reading: ReadingOptions,
 ) -> int:

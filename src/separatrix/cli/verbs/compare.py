@@ -18,11 +18,16 @@ def compare(
     positive: Positive = None,
     drop: Drop = None,
     categorical: Categorical = None,
-    models: Annotated[str | None, Option(help="Names of the models, separated by commas; by default all of them.")] = None,
-    folds: Annotated[int, Option(min=2, help="Number of folds of the cross-validation.")] = 5,
-    seed: Annotated[int, Option(min=0, help="Seed for the folds and the models.")] = 0,
+    models: Annotated[
+        str | None,
+        Option(
+            metavar="NAMES", group="evaluation", help="Names of the models, separated by commas; by default all of them."
+        ),
+    ] = None,
+    folds: Annotated[int, Option(group="evaluation", min=2, help="Number of folds of the cross-validation.")] = 5,
+    seed: Annotated[int, Option(group="evaluation", min=0, help="Seed for the folds and the models.")] = 0,
     as_json: Json = False,
-    markdown: Annotated[bool, Option("--markdown", help="Print a Markdown table.")] = False,
+    markdown: Annotated[bool, Option("--markdown", group="running", help="Print a Markdown table.")] = False,
     *,
     reading: ReadingOptions,
 ) -> int:

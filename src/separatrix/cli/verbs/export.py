@@ -9,7 +9,7 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.errors import errors_reported, one_of
+from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import ModelFile, Output
 from separatrix.data.errors import DataError
 from separatrix.data.options import Option
@@ -19,7 +19,7 @@ TARGETS = ("sklearn", "onnx", "sql")
 
 def export(
     model: ModelFile,
-    to: Annotated[str, Option("--to", help="Target: sklearn, onnx or sql.")],
+    to: Annotated[str, Option("--to", choices=TARGETS, help="Target.")],
     output: Output = None,
 ) -> int:
     """Write the model in the form of the target; SQL is printed where no file is named."""
@@ -28,7 +28,6 @@ def export(
     from separatrix.modelfile.atomic import replacing
 
     with errors_reported("export", model):
-        one_of("--to", to, TARGETS)
         if output is None and to != "sql":
             raise DataError(f"--to {to} writes a file: name it with -o")
         loaded = load(model, plain=to == "sql")

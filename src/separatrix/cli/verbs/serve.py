@@ -26,9 +26,10 @@ from separatrix.cli.commands import options_from
 from separatrix.cli.errors import errors_reported, fail
 from separatrix.data.errors import DataError
 from separatrix.data.options import Argument, Option
-from separatrix.engine.rules import RULES, in_words
+from separatrix.engine.rules import RULES, STREAMING
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOGS = {"events": "", "requests": "one line each", "payloads": "their contents, too"}
 NEW_MODEL = ("learner", "rule", "C", "text", "bits")
 """The options of a model that starts from nothing."""
 
@@ -38,40 +39,88 @@ class ServeOptions:
     """The options of `separatrix serve`."""
 
     state: Annotated[Path, Argument(help="Folder that stores what is learned; created if it does not exist.")]
-    model: Annotated[Path | None, Option(help="Start with this model, written by `separatrix train -o`.")] = None
-    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8017
-    host: Annotated[str, Option(help="Address to listen on; any but the loopback address needs tokens.")] = "127.0.0.1"
-    allow_host: Annotated[list[str] | None, Option(help="Host name that requests may address; repeatable.")] = None
-    text: Annotated[bool, Option("--text", help="New model: the examples are texts.")] = False
-    bits: Annotated[int, Option(min=8, max=24, help="New model: hash text to 2^bits features.")] = 18
-    learner: Annotated[str, Option(help="New model: which weights predict, averaged or last.")] = "averaged"
+    model: Annotated[
+        Path | None, Option(group="learning", help="Start with this model, written by `separatrix train -o`.")
+    ] = None
+    port: Annotated[int, Option(group="running", min=0, max=65535, help="Port to listen on; 0 takes any free port.")] = 8017
+    host: Annotated[
+        str,
+        Option(metavar="ADDRESS", group="running", help="Address to listen on; any but the loopback address needs tokens."),
+    ] = "127.0.0.1"
+    allow_host: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", group="running", rare=True, help="Host name that requests may address; repeatable."),
+    ] = None
+    text: Annotated[bool, Option("--text", group="learning", help="New model: the examples are texts.")] = False
+    bits: Annotated[
+        int, Option(group="learning", min=8, max=24, rare=True, help="New model: hash text to 2^bits features.")
+    ] = 18
+    learner: Annotated[str, Option(group="learning", choices=STREAMING, help="New model: which weights predict.")] = (
+        "averaged"
+    )
     rule: Annotated[
         str,
-        Option(help=f"New model: update rule, {in_words(name for name, rule in RULES.items() if rule.spread != 'full')}."),
+        Option(
+            group="learning",
+            choices=[name for name, rule in RULES.items() if rule.spread != "full"],
+            help="New model: update rule.",
+        ),
     ] = "perceptron"
-    C: Annotated[float, Option("-C", "--C", help="New model: aggressiveness of the rules that have a C.")] = 1.0
+    C: Annotated[
+        float, Option("-C", "--C", group="learning", help="New model: aggressiveness of the rules that have a C.")
+    ] = 1.0
     keep_all: Annotated[
-        bool, Option("--keep-all", help="Store all examples, not only the mistakes, so that an undo is exact.")
+        bool,
+        Option(
+            "--keep-all",
+            group="running",
+            rare=True,
+            help="Store all examples, not only the mistakes, so that an undo is exact.",
+        ),
     ] = False
     as_of: Annotated[
         str | None,
-        Option(help="Do not serve: write the model as of a past time, or after so many examples, to --output."),
+        Option(
+            metavar="WHEN",
+            group="running",
+            help="Do not serve: write the model as of a past time, or after so many examples, to --output.",
+        ),
     ] = None
-    output: Annotated[Path | None, Option("-o", "--output", help="File that --as-of writes the model to.")] = None
-    read_token: Annotated[str, Option(envvar="SEPARATRIX_READ_TOKEN", help="Token for predictions and figures.")] = ""
-    learn_token: Annotated[str, Option(envvar="SEPARATRIX_LEARN_TOKEN", help="Token for learning and all else.")] = ""
-    read_token_file: Annotated[Path | None, Option(help="File that holds the token for reading.")] = None
-    learn_token_file: Annotated[Path | None, Option(help="File that holds the token for learning.")] = None
-    body_limit: Annotated[int, Option(min=1024, help="Maximum size of a request in bytes.")] = 8 << 20
-    feature_limit: Annotated[int, Option(min=1, help="Maximum number of features of an example.")] = 10_000
-    weight_limit: Annotated[int, Option(min=1, help="Maximum number of weights: features × classes.")] = 50_000_000
-    queue_limit: Annotated[int, Option(min=1, help="Maximum number of requests that wait to be learned from.")] = 1_000
-    snapshot_every: Annotated[float, Option(min=0.1, help="Seconds between snapshots.")] = 60.0
-    log: Annotated[str, Option(help="What to log: events, requests (one line each) or payloads (their contents, too).")] = (
-        "events"
-    )
+    output: Annotated[
+        Path | None, Option("-o", "--output", group="running", help="File that --as-of writes the model to.")
+    ] = None
+    read_token: Annotated[
+        str, Option(group="running", envvar="SEPARATRIX_READ_TOKEN", help="Token for predictions and figures.")
+    ] = ""
+    learn_token: Annotated[
+        str, Option(group="running", envvar="SEPARATRIX_LEARN_TOKEN", help="Token for learning and all else.")
+    ] = ""
+    read_token_file: Annotated[Path | None, Option(group="running", help="File that holds the token for reading.")] = None
+    learn_token_file: Annotated[Path | None, Option(group="running", help="File that holds the token for learning.")] = None
+    body_limit: Annotated[
+        int, Option(metavar="BYTES", group="running", min=1024, rare=True, help="Maximum size of a request in bytes.")
+    ] = 8 << 20
+    feature_limit: Annotated[
+        int, Option(group="running", min=1, rare=True, help="Maximum number of features of an example.")
+    ] = 10_000
+    weight_limit: Annotated[
+        int, Option(group="running", min=1, rare=True, help="Maximum number of weights: features × classes.")
+    ] = 50_000_000
+    queue_limit: Annotated[
+        int, Option(group="running", min=1, rare=True, help="Maximum number of requests that wait to be learned from.")
+    ] = 1_000
+    snapshot_every: Annotated[
+        float, Option(metavar="SECONDS", group="running", min=0.1, rare=True, help="Seconds between snapshots.")
+    ] = 60.0
+    log: Annotated[str, Option(group="running", choices=LOGS, help="What to log.")] = "events"
     accept_loss: Annotated[
-        bool, Option("--accept-loss", help="Continue with a store whose end is damaged, without what is missing.")
+        bool,
+        Option(
+            "--accept-loss",
+            group="running",
+            rare=True,
+            help="Continue with a store whose end is damaged, without what is missing.",
+        ),
     ] = False
 
     def host_names(self) -> tuple[str, ...]:
@@ -189,8 +238,6 @@ def _token(text: str, file: Path | None) -> str:
 
 
 def _set_up_log(level: str) -> None:
-    if level not in ("events", "requests", "payloads"):
-        raise DataError(f"--log is {level!r}: it must be events, requests or payloads")
     logging.Formatter.converter = time.gmtime
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", datefmt="%Y-%m-%dT%H:%M:%SZ"

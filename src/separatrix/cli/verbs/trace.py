@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from separatrix.cli.errors import errors_reported, one_of, tell
+from separatrix.cli.errors import errors_reported, tell
 from separatrix.data.errors import DataError
 from separatrix.data.options import Data, Drop, Label, Option, Positive, TextOptions
+from separatrix.engine.rules import ORDERS, TIES
 
 if TYPE_CHECKING:
     from separatrix.data.in_memory import Examples
@@ -24,17 +25,21 @@ def trace(
     label: Label = None,
     positive: Positive = None,
     drop: Drop = None,
-    order: Annotated[str, Option(help="Order of the examples: cyclic, shuffle, permutation or random.")] = "cyclic",
-    tie: Annotated[str | None, Option(help='Meaning of a score of 0: mistake, "+1" or "-1".')] = None,
+    order: Annotated[str, Option(group="learning", choices=ORDERS, help="Order of the examples.")] = "cyclic",
+    tie: Annotated[str | None, Option(group="learning", choices=tuple(TIES), help="Meaning of a score of 0.")] = None,
     bias: Annotated[
         bool | None,
-        Option("--bias/--no-bias", help="Learn a bias; by default yes, except for the lectures' examples."),
+        Option(
+            "--bias/--no-bias", group="learning", help="Learn a bias; by default yes, except for the lectures' examples."
+        ),
     ] = None,
-    passes: Annotated[int, Option(min=1, help="Maximum number of passes.")] = 20,
-    seed: Annotated[int, Option(min=0, help="Seed for random orders.")] = 0,
-    form: Annotated[str, Option("--format", help="Output format: table, markdown, csv or json.")] = "table",
-    as_json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
-    html: Annotated[Path | None, Option(help="Write a page to step through, which a browser opens from disk.")] = None,
+    passes: Annotated[int, Option(group="learning", min=1, help="Maximum number of passes.")] = 20,
+    seed: Annotated[int, Option(group="learning", min=0, help="Seed for random orders.")] = 0,
+    form: Annotated[str, Option("--format", group="running", choices=FORMATS, help="Output format.")] = "table",
+    as_json: Annotated[bool, Option("--json", group="running", help="The same as --format json.")] = False,
+    html: Annotated[
+        Path | None, Option(group="running", help="Write a page to step through, which a browser opens from disk.")
+    ] = None,
     *,
     reading: TextOptions,
 ) -> int:
@@ -48,7 +53,6 @@ def trace(
 
     form = "json" if as_json else form
     with errors_reported("trace", data):
-        one_of("--format", form, FORMATS)
         try:
             examples = with_identifiers_noted(read_source(data, label, positive, drop=drop or [], **reading.reading()))
         except NotANumberError as error:

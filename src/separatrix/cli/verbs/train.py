@@ -23,7 +23,8 @@ from separatrix.cli.errors import ROLE_OPTIONS, errors_reported
 from separatrix.cli.options import Engine, Json, Output, Quiet
 from separatrix.data.errors import DataError
 from separatrix.data.options import Categorical, Data, Drop, Label, MissingLabel, Option, ReadingOptions
-from separatrix.engine.rules import RULES, TIES, in_words
+from separatrix.engine.rules import LEARNERS, MIXES, MULTI_CLASS, ORDERS, RULES, TIES, in_words
+from separatrix.features.columns import NUMBERS
 
 NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "as_json", "quiet", "engine", "mix"),
@@ -39,63 +40,97 @@ class TrainOptions(ReadingOptions):
     data: Data
     label: Label = None
     output: Output = None
-    text: Annotated[list[str] | None, Option(help="Text column; repeatable.")] = None
+    text: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")] = None
     categorical: Categorical = None
-    number: Annotated[list[str] | None, Option(help="Number column; repeatable.")] = None
-    date: Annotated[list[str] | None, Option(help="Column of dates or times; repeatable.")] = None
-    sets: Annotated[list[str] | None, Option("--set", help="Column of sets, such as red|green; repeatable.")] = None
+    number: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")] = None
+    date: Annotated[
+        list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")
+    ] = None
+    sets: Annotated[
+        list[str] | None,
+        Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
+    ] = None
     drop: Drop = None
     numbers: Annotated[
-        str | None, Option(help="How numbers become features: bins, standard, max-abs or none; by default bins.")
+        str | None,
+        Option(group="features", choices=NUMBERS, help=f"How numbers become features; by default {NUMBERS[0]}."),
     ] = None
-    bits: Annotated[int, Option(min=8, max=28, help="Hash text to 2^bits features, shared by the text columns.")] = 18
-    learner: Annotated[
-        str,
-        Option(help="Which weights predict: averaged, last, voted (all, by vote) or pocket (fewest training mistakes)."),
-    ] = "averaged"
-    rule: Annotated[str, Option(help=f"Update rule: {in_words(RULES)}.")] = "pa1"
+    bits: Annotated[
+        int,
+        Option(group="features", min=8, max=28, rare=True, help="Hash text to 2^bits features, shared by the text columns."),
+    ] = 18
+    learner: Annotated[str, Option(group="learning", choices=LEARNERS, help="Which weights predict.")] = "averaged"
+    rule: Annotated[str, Option(group="learning", choices=tuple(RULES), help="Update rule.")] = "pa1"
     C: Annotated[
         str,
         Option(
             "-C",
             "--C",
+            metavar="NUMBER",
+            group="learning",
             help=f"Aggressiveness of {in_words(name for name, rule in RULES.items() if rule.has_C)}; auto searches a grid.",
         ),
     ] = "1"
-    margin: Annotated[float, Option(min=0, help="Margin of the margin rule.")] = 1.0
-    passes: Annotated[int, Option(min=1, help="Maximum number of passes.")] = 10
-    average_from: Annotated[int, Option(min=1, help="First pass to be averaged.")] = 1
-    order: Annotated[str, Option(help="Order of the examples in a pass: shuffle, permutation, cyclic or random.")] = (
+    margin: Annotated[float, Option(group="learning", min=0, rare=True, help="Margin of the margin rule.")] = 1.0
+    passes: Annotated[int, Option(group="learning", min=1, help="Maximum number of passes.")] = 10
+    average_from: Annotated[int, Option(group="learning", min=1, rare=True, help="First pass to be averaged.")] = 1
+    order: Annotated[str, Option(group="learning", choices=ORDERS, rare=True, help="Order of the examples in a pass.")] = (
         "shuffle"
     )
-    tie: Annotated[str, Option(help=f"Meaning of a score of 0: {in_words(TIES)}.")] = "mistake"
-    bias: Annotated[bool, Option("--bias/--no-bias", help="Learn a bias.")] = True
-    multi_class: Annotated[str, Option(help="How to learn several classes: joint, or ovr (each against the rest).")] = (
-        "joint"
+    tie: Annotated[str, Option(group="learning", choices=tuple(TIES), rare=True, help="Meaning of a score of 0.")] = (
+        "mistake"
     )
-    class_weight: Annotated[str | None, Option(help="balanced: weight each class by the inverse of its frequency.")] = None
-    seed: Annotated[int, Option(min=0, help="Seed for shuffling and the hold-out split.")] = 0
-    holdout: Annotated[float, Option(min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
-    validate: Annotated[str | None, Option(help="File of held-out data.")] = None
+    bias: Annotated[bool, Option("--bias/--no-bias", group="learning", help="Learn a bias.")] = True
+    multi_class: Annotated[
+        str, Option(group="learning", choices=MULTI_CLASS, rare=True, help="How to learn several classes.")
+    ] = "joint"
+    class_weight: Annotated[
+        str | None,
+        Option(
+            group="learning",
+            choices={"balanced": "by the inverse of its frequency"},
+            help="How to weight each class; by default all alike.",
+        ),
+    ] = None
+    seed: Annotated[int, Option(group="learning", min=0, help="Seed for shuffling and the hold-out split.")] = 0
+    holdout: Annotated[float, Option(group="evaluation", min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
+    validate: Annotated[str | None, Option(metavar="DATA", group="evaluation", help="File of held-out data.")] = None
     early_stopping: Annotated[
         bool,
-        Option("--early-stopping", help="Stop when held-out accuracy no longer improves, and return to the best pass."),
+        Option(
+            "--early-stopping",
+            group="evaluation",
+            help="Stop when held-out accuracy no longer improves, and return to the best pass.",
+        ),
     ] = False
-    patience: Annotated[int, Option(min=1, help="Passes without improvement before stopping early.")] = 5
-    calibrate: Annotated[bool, Option("--calibrate", help="Fit probabilities to the held-out scores.")] = False
-    memory: Annotated[str, Option(help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.")] = "2G"
-    checkpoint: Annotated[
-        Path | None, Option(help="Save the state of training here; an interrupted run resumes from it.")
-    ] = None
-    checkpoint_every: Annotated[float, Option(min=0, help="Seconds between checkpoints.")] = 30.0
-    record: Annotated[bool, Option("--record", help="Store the rows of the mistakes, for explain.")] = False
-    engine: Engine = None
-    mix: Annotated[
+    patience: Annotated[
+        int,
+        Option(group="evaluation", min=1, rare=True, help="Passes without improvement before stopping early."),
+    ] = 5
+    calibrate: Annotated[
+        bool, Option("--calibrate", group="evaluation", help="Fit probabilities to the held-out scores.")
+    ] = False
+    memory: Annotated[
         str,
         Option(
-            help="How to average the shards' weights: features (each over the shards that have it), uniform or mistakes."
+            metavar="SIZE",
+            group="running",
+            rare=True,
+            help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.",
         ),
-    ] = "features"
+    ] = "2G"
+    checkpoint: Annotated[
+        Path | None,
+        Option(group="running", help="Save the state of training here; an interrupted run resumes from it."),
+    ] = None
+    checkpoint_every: Annotated[
+        float, Option(metavar="SECONDS", group="running", min=0, rare=True, help="Seconds between checkpoints.")
+    ] = 30.0
+    record: Annotated[bool, Option("--record", group="running", help="Store the rows of the mistakes, for explain.")] = False
+    engine: Engine = None
+    mix: Annotated[str, Option(group="running", choices=MIXES, rare=True, help="How to average the shards' weights.")] = (
+        "features"
+    )
     missing_label: MissingLabel = "skip"
     as_json: Json = False
     quiet: Quiet = False

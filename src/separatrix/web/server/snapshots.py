@@ -52,8 +52,6 @@ def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> N
 
 def untrained_model(settings: dict[str, Any]) -> Model:
     """Return an untrained model with the settings of the command line."""
-    if settings["learner"] not in LEARNERS:
-        raise DataError(f"--learner: {settings['learner']!r} is not one of {', '.join(LEARNERS)}")
     learner = LEARNERS[settings["learner"]](rule=settings["rule"], C=settings["C"])
     learner.check_parameters()
     features = None
