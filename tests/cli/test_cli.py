@@ -97,6 +97,14 @@ def test_verbs_are_listed_in_order_with_their_help():
         ("tra", ["trace", "train"]),
         ("train --ea", ["--early-stopping"]),
         ("serve --read", ["--read-token", "--read-token-file"]),
+        ("train --check", ["--checkpoint", "--checkpoint-every"]),
+        ("train --rule pa", ["pa", "pa1", "pa2"]),
+        ("train iris --class-weight b", ["balanced"]),
+        ("train --rule wrong --order s", ["shuffle"]),
+        ("export model.sepx --to s", ["sklearn", "sql"]),
+        ("train --format s", ["svmlight"]),
+        ("train messa", ["messa"]),
+        ("train iris --validate messa", ["messa"]),
     ],
 )
 def test_shells_complete_verbs_and_options(arguments, completed):
@@ -104,7 +112,10 @@ def test_shells_complete_verbs_and_options(arguments, completed):
     environment["COMP_CWORD"] = str(len(arguments.split()))
     code = "from separatrix.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | environment)
-    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed, done.stderr
+    kinds, words = zip(*(line.split(",") for line in done.stdout.splitlines()), strict=True)
+    assert list(words) == completed, done.stderr
+    assert not done.stderr
+    assert set(kinds) == {"file" if completed == ["messa"] else "plain"}  # the shell itself completes files
 
 
 GREET = '''"""Say hello."""

@@ -30,6 +30,7 @@ HEADINGS = {
 }
 """The headings of the groups of options, in the order of the help."""
 METAVARS: dict[type, str | None] = {bool: None, int: "N", float: "NUMBER", Path: "FILE"}
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 WIDEST_TERM = 26
 """The text of an option that is wider than this begins on the next line."""
 
@@ -73,7 +74,8 @@ class VerbOption(click.Option):
         if declared.min is not None and declared.max is not None:
             remarks.append(f"{declared.min:g} to {declared.max:g}")
         remarks += [f"environment variable: {declared.envvar}"] if declared.envvar else []
-        return term, f"{text} [{'; '.join(remarks)}]" if remarks else text
+        unbroken = "; ".join(remark.replace(" ", NO_BREAK_SPACE) for remark in remarks)
+        return term, f"{text} [{unbroken}]" if remarks else text
 
     def _default_in_words(self) -> str:
         if isinstance(self.default, bool):
@@ -109,6 +111,16 @@ class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no type
         ]
 
 
+class DataName(click.ParamType):  # type: ignore[type-arg]
+    """The type of a name that may be a file: the shell completes files, and any text is accepted."""
+
+    name = "text"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Let the shell complete the name of a file."""
+        return [CompletionItem(incomplete, type="file")]
+
+
 class Verb(click.Command):
     """The command of a function whose parameters are annotated with `Argument` or `Option`."""
 
@@ -130,7 +142,8 @@ class Verb(click.Command):
         settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self._show_all}
         if self.rare:
             params.append(click.Option(["--help-all"], help="Show all options and exit.", **settings))
-        super().__init__(name, callback=verb, params=params, help=inspect.cleandoc(help or ""))
+        text = inspect.cleandoc(help or "").replace("\n\n  ", "\n\n\b\n  ")  # Click keeps the lines of such a paragraph
+        super().__init__(name, callback=verb, params=params, help=text)
 
     def _show_all(self, ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
@@ -182,7 +195,7 @@ def _write_row(formatter: click.HelpFormatter, term: str, text: str, width: int)
         break_on_hyphens=False,
         break_long_words=False,
     )
-    formatter.write(below + wrapper.fill(text) + "\n")
+    formatter.write(below + wrapper.fill(text).replace(NO_BREAK_SPACE, " ") + "\n")
 
 
 def as_click(parameter: inspect.Parameter) -> click.Parameter:
@@ -195,11 +208,14 @@ def as_click(parameter: inspect.Parameter) -> click.Parameter:
     type_: Any = click.Path(path_type=Path) if kind is Path else kind
     settings: dict[str, Any] = {"callback": lambda ctx, parameter, values: list(values) or None} if several else {}
     if isinstance(declaration, Argument):
+        type_ = DataName() if declaration.file else type_
         argument = VerbArgument([name], required=required, type=type_, nargs=-1 if several else 1, **settings)
         argument.description = declaration.help
         return argument
     if declaration.choices:
         type_ = Words(declaration)
+    elif declaration.file:
+        type_ = DataName()
     elif kind in (int, float):
         type_ = limited(declaration, kind)
     if several:

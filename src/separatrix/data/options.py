@@ -22,8 +22,8 @@ ON_ERROR = ("raise", "skip")
 class Argument:
     """Declares a positional argument: `data: Annotated[str, Argument(help=…)]`."""
 
-    def __init__(self, *, help: str) -> None:
-        self.help = help
+    def __init__(self, *, help: str, file: bool = False) -> None:
+        self.help, self.file = help, file
 
 
 class Option:
@@ -37,6 +37,7 @@ class Option:
     group : the heading under which the help shows it
     choices : the words that it may be, listed by the help and completed by the shell; a mapping explains them, or has ""
     aliases : words that are accepted, too, and not listed
+    file : whether the text may be the name of a file, which the shell completes; one that is a Path always is
     rare : whether only `--help-all` shows it
     """
 
@@ -51,10 +52,11 @@ class Option:
         group: Group = "",
         choices: Iterable[str] | Mapping[str, str] = (),
         aliases: Iterable[str] = (),
+        file: bool = False,
         rare: bool = False,
     ) -> None:
         self.flags, self.help, self.min, self.max, self.envvar = flags, help, min, max, envvar
-        self.metavar, self.group, self.rare = metavar, group, rare
+        self.metavar, self.group, self.file, self.rare = metavar, group, file, rare
         self.choices = dict(choices) if isinstance(choices, Mapping) else dict.fromkeys(choices, "")
         self.aliases = tuple(aliases)
 
@@ -63,7 +65,8 @@ Data = Annotated[
     str,
     Argument(
         help=f"A file ({TITLES}), a pattern such as 'part-*.csv', - for standard "
-        "input, or a built-in name: iris, lecture:L4.1 …"
+        "input, or a built-in name: iris, lecture:L4.1 …",
+        file=True,
     ),
 ]
 Label = Annotated[

@@ -5,8 +5,7 @@ No correction that it has acknowledged is ever lost.
 Try:
 
   separatrix serve spam/ --text
-
-  curl -d '{"text": "free entry: call now", "label": "spam"}' http://127.0.0.1:8017/learn
+  curl localhost:8017/learn -d '{"text": "free: call now", "label": "spam"}'
 """
 
 import logging
@@ -51,11 +50,11 @@ class ServeOptions:
         list[str] | None,
         Option(metavar="NAME", group="running", rare=True, help="Host name that requests may address; repeatable."),
     ] = None
-    text: Annotated[bool, Option("--text", group="learning", help="New model: the examples are texts.")] = False
+    text: Annotated[bool, Option("--text", group="learning", help="The examples of a new model are texts.")] = False
     bits: Annotated[
-        int, Option(group="learning", min=8, max=24, rare=True, help="New model: hash text to 2^bits features.")
+        int, Option(group="learning", min=8, max=24, rare=True, help="Hash text to 2^bits features in a new model.")
     ] = 18
-    learner: Annotated[str, Option(group="learning", choices=STREAMING, help="New model: which weights predict.")] = (
+    learner: Annotated[str, Option(group="learning", choices=STREAMING, help="Which weights of a new model predict.")] = (
         "averaged"
     )
     rule: Annotated[
@@ -63,11 +62,11 @@ class ServeOptions:
         Option(
             group="learning",
             choices=[name for name, rule in RULES.items() if rule.spread != "full"],
-            help="New model: update rule.",
+            help="Update rule of a new model.",
         ),
     ] = "perceptron"
     C: Annotated[
-        float, Option("-C", "--C", group="learning", help="New model: aggressiveness of the rules that have a C.")
+        float, Option("-C", "--C", group="learning", help="Aggressiveness of the rules of a new model that have a C.")
     ] = 1.0
     keep_all: Annotated[
         bool,

@@ -3,12 +3,9 @@
 Try:
 
   separatrix train iris -o iris.sepx
-
   separatrix train messages.tsv --label 0 --text 1 -o spam.sepx
-
-  separatrix train 'part-*.svm.gz' --holdout 0.1 --early-stopping --checkpoint run.ckpt -o model.sepx
-
-  separatrix train 'part-*.parquet' --label kind --engine local:4 -o model.sepx
+  separatrix train 'part-*.svm.gz' --holdout 0.1 --early-stopping -o m.sepx
+  separatrix train 'part-*.parquet' --label kind --engine local:4 -o m.sepx
 """
 
 import json
@@ -94,7 +91,9 @@ class TrainOptions(ReadingOptions):
     ] = None
     seed: Annotated[int, Option(group="learning", min=0, help="Seed for shuffling and the hold-out split.")] = 0
     holdout: Annotated[float, Option(group="evaluation", min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
-    validate: Annotated[str | None, Option(metavar="DATA", group="evaluation", help="File of held-out data.")] = None
+    validate: Annotated[str | None, Option(metavar="DATA", file=True, group="evaluation", help="File of held-out data.")] = (
+        None
+    )
     early_stopping: Annotated[
         bool,
         Option(
