@@ -16,6 +16,7 @@ from safetensors.numpy import save as write_tensors
 
 import separatrix
 from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, save
+from separatrix.modelfile.archive import FORMAT
 from separatrix.modelfile.errors import ModelFileError
 from support.round_trip import SPAM, TEXTS, X, Y, parts, signed
 from support.scale import scaled
@@ -214,8 +215,8 @@ def test_each_wrong_thing_is_named(good, tmp_path):
         "truncated": [good[:100], struct.pack("<Q", 1 << 63) + good[8:], struct.pack("<Q", 1 << 40) + good[8:]],
         "not a complete safetensors file": [good[:-1], good + b"x"],
         "not a separatrix model": [write_tensors({"a": np.zeros(3)}, {"format": "pt"}), write_tensors({"a": np.zeros(3)})],
-        "format 2, and separatrix .* knows formats up to 1: update it": [
-            signed(body | {"format": 2, "version": "9"}, arrays)
+        f"format {FORMAT + 1}, and separatrix .* knows formats up to {FORMAT}: update it": [
+            signed(body | {"format": FORMAT + 1, "version": "9"}, arrays)
         ],
         "checksum mismatch": [good[:-1] + bytes([good[-1] ^ 1])],
         "last_coef holds NaN": [with_coef(nan)],

@@ -147,7 +147,7 @@ class ModelRows:
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probability of each class for each row of scores of a calibrated model."""
-        return probabilities(scores, self.estimator.slope_, self.predicted_codes(scores))
+        return probabilities(scores, self.estimator.slope_, self.estimator.winners(scores, len(self.classes)))
 
 
 def with_identifiers_noted(examples: Examples) -> Examples:

@@ -299,6 +299,7 @@ class Mixture:
             training_recalls_=correct / counts,
             validation_scores_=list(self.history.scores) if self.held_out else None,
             slope_=self._slope() if learner.calibrate is not None else None,
+            threshold_=None,
             C_=run.rule.C if learner.C == "auto" else None,
             C_scores_=self.C_scores,
             shard_mistakes_=np.array(self.mistakes, np.int64),

@@ -38,8 +38,11 @@ class Learner(Protocol):
     def scores(self, rows: Rows) -> Floats:
         """Return the scores of rows, a column for each output."""
 
+    def winners(self, scores: Floats, n_classes: int) -> Ints:
+        """Return the code of the class that each row of scores is for, whatever the threshold is."""
+
     def decide(self, scores: Floats, n_classes: int) -> Ints:
-        """Return the code of the class that each row of scores is for."""
+        """Return the code of the class that each row of scores is predicted as."""
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores of X: one a row for two classes, one a class for more."""

@@ -272,6 +272,7 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
             discriminant = _Discriminant(classes, moments, **self._settings())
             _ = discriminant.weights
         self.classes_: Array = classes
+        self.threshold_ = None
         self._discriminant = discriminant
         return self
 

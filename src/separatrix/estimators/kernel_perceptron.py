@@ -214,6 +214,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
         per_pass = history.mistakes
         self._joint, self._draw = run.joint, run.seed
         self.classes_ = run.ledger.classes
+        self.threshold_ = None
         self.ledger_: DualLedger = run.ledger
         self.gamma_ = run.kernel.form[1]
         self.mistakes_per_pass_ = per_pass

@@ -165,6 +165,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
             draw = int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
             solutions = self._solutions(rows, codes, cost, draw)
         self._publish(solutions, which)
+        self.threshold_ = None
         return self
 
     def _costs(self, sample_weight: Any, y: Array, codes: Codes) -> Floats:

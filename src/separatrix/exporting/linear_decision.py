@@ -13,6 +13,7 @@ from separatrix.engine.rows import Array, Floats
 class LinearDecision(NamedTuple):
     """The weights, biases and classes of a linear classifier.
 
+    A threshold of the classifier is subtracted from the bias, so that exported scores decide by their sign.
     `zero_is_positive` tells whether a score of exactly 0 of two classes means `classes[1]`; `slope` is that of the
     calibrated probabilities, or None.
     """
@@ -40,9 +41,15 @@ def linear_decision(model: Classifier) -> LinearDecision:
     if len(estimator.classes_) < 2:
         raise ValueError("a classifier of one class has no boundary to export")
     names = getattr(estimator, "feature_names_in_", None)
+    threshold = getattr(estimator, "threshold_", None) if len(estimator.classes_) == 2 else None
+    if threshold and hasattr(estimator, "slope_"):
+        raise ValueError(
+            f"this {name} is calibrated and predicts by a threshold of {threshold:.6g}: no export has probabilities and "
+            "another threshold; set threshold_ = None, or train without calibrate"
+        )
     return LinearDecision(
         np.array(estimator.coef_, dtype=np.float64, order="C"),
-        np.array(estimator.intercept_, dtype=np.float64),
+        np.array(estimator.intercept_, dtype=np.float64) - (threshold or 0.0),
         estimator.classes_.copy(),
         None if names is None else [str(name) for name in names],
         len(estimator.classes_) == 2 and getattr(estimator, "tie", "") == "+1",

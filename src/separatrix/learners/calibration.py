@@ -55,12 +55,15 @@ class Calibrated:
 
     @available_if(_require_calibration)
     def predict_proba(self: Any, X: Any) -> Floats:
-        """Return the probability of each class, in the order of `classes_`; the largest is that of the predicted class."""
+        """Return the probability of each class, in the order of `classes_`; where `threshold_` is not set, the largest is
+
+        that of the predicted class.
+        """
         self._check_fitted()
         scores = self.scores(self.read_rows(X))
         if not hasattr(self, "slope_"):
             raise self.not_fitted_error(f"this {self.public_name()} was fitted with calibrate=None: fit it again")
-        return probabilities(scores, self.slope_, self.decide(scores, len(self.classes_)))
+        return probabilities(scores, self.slope_, self.winners(scores, len(self.classes_)))
 
 
 def probabilities(scores: Floats, slope: float, decided: Ints) -> Floats:

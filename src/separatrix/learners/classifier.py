@@ -6,6 +6,7 @@ A class here needs no scikit-learn. `estimators` overrides the few methods that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from numbers import Integral
 from types import MethodType
@@ -15,7 +16,7 @@ import numpy as np
 
 from separatrix.engine.labels import Codes, check_two_classes, encode, encode_as, labels_of
 from separatrix.engine.parameters import NotFittedError, Parameterized
-from separatrix.engine.parcel import Parcel, State, StateError, flag, whole
+from separatrix.engine.parcel import Parcel, State, StateError, flag, number, whole
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, feature_names_of, frozen
 from separatrix.engine.stopping import Cycle
@@ -58,6 +59,8 @@ class PlainClassifier(Parameterized):
     classes_: Array
     n_features_in_: int
     feature_names_in_: Array
+    threshold_: float | None = None
+    """Two classes: the score above which `classes_[1]` is predicted, where it is not 0. It may be set; a fit removes it."""
     not_fitted_error: type[Exception] = NotFittedError
 
     # Input. An estimator reads it by scikit-learn's rules.
@@ -103,12 +106,14 @@ class PlainClassifier(Parameterized):
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             parcel.put_strings(f"{at}.feature_names", names.tolist())
-        return {
+        state = {
             "parameters": parameters,
             "n_features": int(self.n_features_in_),
             "named": names is not None,
             "classes": parcel.put_labels(f"{at}.classes", self.classes_),
         }
+        threshold = self._threshold(len(self.classes_))
+        return state | {"threshold": threshold} if threshold else state
 
     @classmethod
     def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
@@ -122,6 +127,8 @@ class PlainClassifier(Parameterized):
                 raise StateError(f"{len(names)} feature names for {model.n_features_in_} features")
             model.feature_names_in_ = np.array(names, dtype=object)
         model.classes_ = parcel.take_labels(f"{at}.classes", state["classes"])
+        if "threshold" in state:
+            model.threshold_ = number(state, "threshold")
         return model
 
     # Scores and decisions.
@@ -139,10 +146,22 @@ class PlainClassifier(Parameterized):
             rows.survey(names=feature_names_of(self))
         return scores
 
-    def decide(self, scores: Floats, n_classes: int) -> Ints:
-        """Return the code of the class that each row of scores is for."""
+    def winners(self, scores: Floats, n_classes: int) -> Ints:
+        """Return the code of the class that each row of scores is for, whatever the threshold is."""
         winners: Ints = np.argmax(scores, axis=1) if n_classes > 2 else (scores[:, 0] > 0).astype(np.int64)
         return winners
+
+    def decide(self, scores: Floats, n_classes: int) -> Ints:
+        """Return the code of the class that each row of scores is predicted as: of two classes by `threshold_`."""
+        threshold = self._threshold(n_classes)
+        return self.winners(scores if threshold is None else scores - threshold, n_classes)
+
+    def _threshold(self, n_classes: int) -> float | None:
+        if self.threshold_ is None or n_classes != 2:
+            return None
+        if not math.isfinite(self.threshold_):
+            raise ValueError(f"threshold_ is {self.threshold_}: it must be a finite number, or None")
+        return float(self.threshold_)
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores: one a row for two classes (positive: `classes_[1]`), one a class for more."""
@@ -151,7 +170,10 @@ class PlainClassifier(Parameterized):
         return scores if len(self.classes_) > 2 else scores[:, 0]
 
     def predict(self, X: Any) -> Array:
-        """Return the predicted labels; a score of exactly 0 goes to `classes_[0]`, or as `tie` says where there is one."""
+        """Return the predicted labels; a score of exactly 0 goes to `classes_[0]`, or as `tie` says where there is one.
+
+        `threshold_` takes the place of 0 where it is set.
+        """
         self._check_fitted()
         labels: Array = self.classes_[self.decide(self.scores(self.read_rows(X)), len(self.classes_))]
         return labels
@@ -246,9 +268,9 @@ class ErrorDrivenClassifier(PlainClassifier):
         self.converged_ = flag(state, "converged")
         self.cycle_ = None if cycle is None else Cycle(*(whole(cycle, i) for i in (0, 1)))  # type: ignore[arg-type]
 
-    def decide(self, scores: Floats, n_classes: int) -> Ints:
+    def winners(self, scores: Floats, n_classes: int) -> Ints:
         """Return the code of the class that each row of scores is for; for two classes `tie` decides a score of 0."""
         if n_classes == 2 and self.tie == "+1":
             positive: Ints = (scores[:, 0] >= 0).astype(np.int64)
             return positive
-        return super().decide(scores, n_classes)
+        return super().winners(scores, n_classes)

@@ -148,6 +148,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             *(run, history.mistakes, history),
             validation_scores_=None if held_out is None else history.scores,
             slope_=slope,
+            threshold_=None,
             C_=None if choice is None else choice.C,
             C_scores_=None if choice is None else choice.accuracy,
             _runs=None,

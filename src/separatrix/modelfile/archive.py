@@ -19,7 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
-from separatrix.engine.parcel import Parcel, StateError, flag, whole, word
+from separatrix.engine.parcel import Parcel, StateError, flag, number, whole, word
 from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
     from separatrix.engine.protocols import Featurizer, Learner
     from separatrix.kernels.arrays import Array
 
-FORMAT = 1
-"""Raised when files are written that an older version would misread; every older format stays readable."""
+FORMAT = 2
+"""Raised when files are written that an older version would misread; every older format stays readable.
+
+Format 2 has a threshold of the decision between two classes, which a reader of format 1 would pass over; files without one
+are written in format 1.
+"""
 KEY = "separatrix"
 MOST_HEADER_BYTES = 1 << 26
 
@@ -78,7 +82,7 @@ def save(
     parcel = Parcel()
     try:
         body: dict[str, Any] = {
-            "format": FORMAT,
+            "format": 1,
             "version": __version__,
             "estimator": pack_classifier(estimator, parcel, "estimator", ledger),
             "features": None if features is None else pack_featurizer(features, parcel, "features"),
@@ -88,6 +92,8 @@ def save(
         }
     except StateError as error:
         raise ModelFileError(str(error)) from None
+    if "threshold" in body["estimator"]:
+        body["format"] = 2
     for name, array in (arrays or {}).items():
         parcel.put(f"arrays.{name}", array)
     _check_width(features, estimator.n_features_in_)
@@ -144,6 +150,7 @@ class Description(NamedTuple):
     passes: int
     features: Any
     facts: dict[str, Any]
+    threshold: float | None
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -163,6 +170,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             parcel.take_labels("estimator.classes", state["classes"]).tolist(),
             *(n_features, sum(mistakes), passes),
             *(_features(content, n_features, True), content.body["facts"]),
+            number(state, "threshold") if "threshold" in state else None,
         )
 
 

@@ -120,6 +120,8 @@ class Model:
             "n_features": int(estimator.n_features_in_),
             "classes": estimator.classes_.tolist(),
         }
+        if getattr(estimator, "threshold_", None) is not None:
+            summary["threshold"] = estimator.threshold_
         if ledger is not None:
             summary["ledger"] = {
                 "mistakes": len(ledger),

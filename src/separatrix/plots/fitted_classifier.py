@@ -53,13 +53,15 @@ def codes_of(estimator: Classifier, X: Any, y: Any, who: str) -> tuple[Array, Co
 def scores_of(estimator: Classifier, X: Any) -> Floats:
     """Return scores of shape (rows, outputs): one output for two classes, else one per class.
 
-    A classifier without `decision_function` gets a score of 1 for the predicted class and −1 for the others.
+    The threshold of a classifier is subtracted, so that the sign decides. One without `decision_function` gets a score of 1
+    for the predicted class and −1 for the others.
     """
     classes = classifier_of(estimator).classes_
     if hasattr(estimator, "decision_function"):
         scores = np.asarray(estimator.decision_function(X), dtype=np.float64)
         if scores.ndim == 1 or scores.shape[1] == len(classes):
-            return scores.reshape(len(scores), -1)
+            threshold = getattr(getattr(estimator, "estimator", estimator), "threshold_", None) or 0.0
+            return scores.reshape(len(scores), -1) - (threshold if len(classes) == 2 else 0.0)
     predicted = np.asarray(estimator.predict(X))
     scores = np.where(predicted[:, None] == classes[None], 1.0, -1.0)
     return scores if len(classes) > 2 else scores[:, 1:]

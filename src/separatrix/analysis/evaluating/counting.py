@@ -225,7 +225,7 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
         scores = np.asarray(estimator.scores(estimator.read_rows(rows)), dtype=np.float64)
         decided = estimator.decide(scores, len(classes))
         slope = getattr(estimator, "slope_", None)
-        probabilities = None if slope is None else probabilities_of(scores, slope, decided)
+        probabilities = None if slope is None else probabilities_of(scores, slope, estimator.winners(scores, len(classes)))
     else:
         scores, decided, probabilities = _of_others(estimator, rows, classes)
     if len(labels) != len(decided):

@@ -31,6 +31,8 @@ def info(model: ModelFile, as_json: Json = False) -> int:
         "passes": description.passes,
         "trained_on": facts,
     }
+    if description.threshold is not None:
+        document["threshold"] = description.threshold
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
         return 0
@@ -39,6 +41,8 @@ def info(model: ModelFile, as_json: Json = False) -> int:
     click.echo(f"{model}: {document['learner']}, {counts}")
     click.echo(f"  {', '.join(f'{name}={value}' for name, value in parameters.items())}")
     click.echo(f"  classes: {', '.join(classes[:10])}{' …' if len(classes) > 10 else ''}")
+    if description.threshold is not None:
+        click.echo(f"  predicts {classes[1]} where its score is above {description.threshold:.6g}")
     for line in document["columns"]:
         click.echo(f"  {line}")
     click.echo(f"  {counted(document['mistakes'], 'mistake')} in {counted(document['passes'], 'pass')}")

@@ -40,6 +40,7 @@ class LiveModel:
         trained: OnlineLearner = model.estimator
         self.features: Featurizer | None = model.features
         self.learner = trained.unfitted()
+        self.learner.threshold_ = trained.threshold_
         self._facts = {name: fact for name, fact in model.facts.items() if name != "server"}
         is_unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
         self._numbered = trained.n_features_in_ if is_unnamed else 0
