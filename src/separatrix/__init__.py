@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from separatrix.modelfile.model import Model as Model
     from separatrix.proofs.certificate import Certificate as Certificate
     from separatrix.proofs.certificate import certify as certify
+    from separatrix.training.recipe import train as train
 
 __version__ = "0.1.0"
 
@@ -62,6 +63,7 @@ _HOMES = {
     "save": "modelfile.archive",
     "suspects": "analysis.mislabelled",
     "trace": "analysis.tracing",
+    "train": "training.recipe",
 }
 
 __all__ = [
@@ -93,6 +95,7 @@ __all__ = [
     "save",
     "suspects",
     "trace",
+    "train",
 ]
 
 

@@ -225,9 +225,9 @@ GOOD = "a,b,y\n1,x,u\n2,z,v\n3,x,u\n4,z,v\n"
         (GOOD, ["--text", "w"], "there is no column 'w'; the columns are a, b"),
         (GOOD, ["--rule", "adaline"], "rule"),
         (GOOD, ["--learner", "best"], "--learner: 'best' is not one of averaged, last, voted or pocket"),
-        (GOOD, ["-C", "big"], '-C: "big"'),
-        (GOOD, ["--memory", "much"], '--memory: "much"'),
-        (GOOD, ["--early-stopping"], "need held-out examples"),
+        (GOOD, ["-C", "big"], "-C big is neither a number nor auto"),
+        (GOOD, ["--memory", "much"], "--memory much is not a size"),
+        (GOOD, ["--early-stopping"], "--early-stopping needs held-out examples: use --holdout 0.1 or --validate"),
         (GOOD, ["-o", "/no/such/folder/m.sepx"], "/no/such/folder does not exist"),
         (
             GOOD,

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from separatrix import AveragedPerceptron, KernelPerceptron, Perceptron, TableFeatures, load
 from separatrix.analysis.tracing import presentations
 from separatrix.cli import app
-from separatrix.cli.summary import warnings_about
 from separatrix.data.reading import open_source
 from separatrix.engine.rows import Rows
 from separatrix.learners.linear import AveragedLearner
+from separatrix.training.summary import warnings_about
 
 RNG = np.random.default_rng(8)
 N = 4000
@@ -77,11 +77,11 @@ def test_a_checkpoint_belongs_to_one_memory(files, tmp_path):
         pass
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("separatrix.cli.training.Training._request_stop", lambda *_: None)
+        patch.setattr("separatrix.cli.training.InterruptibleTraining._request_stop", lambda *_: None)
         patch.setattr("separatrix.cli.progress_bars.TrainingProgress.rows_trained", _stop_at_third_block(StoppedError))
         assert isinstance(CliRunner().invoke(app, [str(a) for a in (*arguments, "--memory", "1k")]).exception, StoppedError)
     assert checkpoint.exists()
-    assert "another --memory" in call(*arguments, "--memory", "2G", status=2)
+    assert "another value of --memory" in call(*arguments, "--memory", "2G", status=2)
     call(*arguments, "--memory", "1k", "-o", tmp_path / "resumed.sepx")
     call("train", files / "sorted.csv", "--passes", 2, "--memory", "1k", "-o", tmp_path / "whole.sepx")
     assert (tmp_path / "resumed.sepx").read_bytes() == (tmp_path / "whole.sepx").read_bytes()
@@ -140,7 +140,7 @@ def test_weighted_classes_told_apart_no_better_than_by_a_guess_are_warned_about(
 
 
 def test_weights_are_proposed_only_where_a_missed_class_is_rare():
-    advice = "--class-weight balanced"
+    advice = "class_weight='balanced'"
     common = warnings_about(np.array([50, 0, 45]), np.array([50, 50, 50]), ["a", "b", "c"], AveragedLearner())
     assert common == ["no row of b (50 rows) is predicted as such"]
     rare = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner())

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from separatrix.analysis.explanation import BIAS, Cause, Explanation, Part, Term
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.parameters import NotFittedError
+from separatrix.engine.pipelines import parts_of
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 
 _BLOCK_BYTES = 1 << 25
@@ -51,7 +52,7 @@ def explain(
 
     Parameters
     ----------
-    model : a fitted linear classifier, or a `Model`
+    model : a fitted linear classifier, a `Model`, or scikit-learn's `Pipeline` of our featurizer and our classifier
     x : one example: a row, a one-row table or matrix, a dict of named values (those left out are 0), or, with a featurizer,
         one of its inputs, such as a text
     features : the fitted featurizer before the classifier; a `Model` has its own
@@ -84,8 +85,8 @@ def explain(
       +4  example 2 at step 3 (SPAM raised, HAM lowered)
     all of them together: 3
     """
-    estimator: Any = getattr(model, "estimator", model)
-    features = getattr(model, "features", None) if features is None else features
+    estimator, own_features = parts_of(model)
+    features = own_features if features is None else features
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
         raise error(f"this {type(estimator).__name__} is not fitted yet: call fit first")

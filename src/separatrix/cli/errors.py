@@ -36,15 +36,17 @@ RENAMED = {
     "fit_intercept": "--bias",
     "max_iter": "--passes",
     "n_iter_no_change": "--patience",
+    "output": "-o",
     "random_state": "--seed",
     "validation_fraction": "--holdout",
 }
 OFF = {"header": "--no-header", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
 """The options for False."""
 SAME = (
-    *("average_from", "calibrate", "class_weight", "delimiter", "early_stopping", "encoding", "format", "header", "holdout"),
-    *("label", "margin", "missing_label", "mix", "multi_class", "numbers", "on_error", "order", "positive", "quote"),
-    *("record", "rule", "tie", "zero_based"),
+    *("average_from", "bits", "calibrate", "categorical", "checkpoint", "class_weight", "date", "delimiter", "drop"),
+    *("early_stopping", "encoding", "engine", "format", "header", "holdout", "label", "learner", "margin", "memory"),
+    *("missing_label", "mix", "multi_class", "number", "numbers", "on_error", "order", "passes", "positive", "quote"),
+    *("record", "rule", "set", "text", "tie", "validate", "zero_based"),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED

@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from separatrix.files.out_of_core import TrainingState
+from separatrix.training.progress import Progress
 
 
-class ProgressBar:
+class ProgressBar(Progress):
     """A bar of Rich with these columns: the name of a column class, or a format. Where nobody sees it, there is none."""
 
     def __init__(self, quiet: bool, *columns: str) -> None:

@@ -191,7 +191,7 @@ class Source:
             raise ReadAgainError(f"{self.name}, {strays.finding(many[0])}; read the source again: the column is text now")
 
     def _streams(self) -> Iterator[Stream | None]:
-        if self.format == "built-in":
+        if not self._places:  # built-in data, and data in memory
             yield None
         encoding = self._options.encoding
         for place in self._places:
@@ -224,7 +224,7 @@ class Source:
         return whole.hexdigest()
 
     def _digests(self) -> Iterator[bytes]:
-        if self.format == "built-in":
+        if not self._places:
             yield self.reader.digest()
         elif self._digest is not None:
             yield self._digest

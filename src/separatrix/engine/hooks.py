@@ -15,6 +15,12 @@ HOOKS: Final = {
     "report_bounds": "separatrix.analysis.bounds:report",
     "fit_on_cluster": "separatrix.cluster.fitting:fit_here",
     "predict_on_cluster": "separatrix.cluster.predicting:predict",
+    "fit_on_shards": "separatrix.cluster.fitting:fit",
+    "bounds_on_shards": "separatrix.cluster.mistake_bound:bounds",
+    "unlike_shards_warning": "separatrix.cluster.dealing:UnlikeShardsWarning",
+    "fit_model": "separatrix.training.recipe:fit_model",
+    "default_learner": "separatrix.training.parts:default_learner",
+    "default_features": "separatrix.training.parts:default_features",
 }
 
 

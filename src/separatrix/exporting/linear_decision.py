@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from separatrix.engine.pipelines import parts_of
 from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats
 
@@ -28,9 +29,9 @@ class LinearDecision(NamedTuple):
 
 def linear_decision(model: Classifier) -> LinearDecision:
     """Return the numbers of a fitted classifier, or of a `Model` without a featurizer; raise if it is not linear."""
-    estimator: Any = getattr(model, "estimator", model)
+    estimator, features = parts_of(model)
     name = type(estimator).__name__
-    if getattr(model, "features", None) is not None:
+    if features is not None:
         raise ValueError(
             "the classifier can be exported, but its featurizer cannot: export model.estimator and pass it features"
         )

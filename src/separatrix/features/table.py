@@ -246,12 +246,17 @@ class TableFeaturizer(Parameterized):
             parameters["text"] = self.text.json_parameters()
         return {"parameters": parameters, "n_rows": schema.n_rows, "columns": columns}, arrays
 
+    @classmethod
+    def like(cls, other: TableFeaturizer) -> Self:
+        """Return the same features, learned or not, as an object of this class."""
+        features = cls(**other.get_params(deep=False))
+        if other.text is not None:
+            features.text = cls.text_class(**other.text.get_params())
+        return features.adopt(other._schema) if other.is_fitted() else features
+
     def plain(self) -> TableFeaturizer:
         """Return the same features, learned or not, as an object that needs no scikit-learn."""
-        features = TableFeaturizer(**self.get_params(deep=False))
-        if self.text is not None:
-            features.text = TextFeaturizer(**self.text.get_params())
-        return features.adopt(self._schema) if self.is_fitted() else features
+        return TableFeaturizer.like(self)
 
     def kinds_as_read(self) -> dict[str, str]:
         """Return what columns held when they were learned, "number" or "text", where no role was chosen for them.

@@ -23,7 +23,7 @@ from separatrix.engine.run import Run, Snapshot
 from separatrix.engine.stopping import Cycle, History, StateDigests
 from separatrix.engine.weights import Weights
 from separatrix.files.blocks import Blocks
-from separatrix.learners.calibration import find_slope
+from separatrix.learners.calibration import cross_fitted_slope, find_slope
 from separatrix.learners.inputs import HeldOut
 from separatrix.learners.online import OnlineLearner
 
@@ -119,6 +119,11 @@ def begin(learner: OnlineLearner, blocks: Blocks, classes: Array, held_out: Bloc
     """Return the state before the first example."""
     learner.check_parameters()
     check_two_classes(classes)
+    if learner.calibrate is not None and held_out is None and blocks.spilled:
+        raise ValueError(
+            "calibrate=True trains on parts of the rows in turn, and these do not fit in memory: hold some out with "
+            "holdout=0.05, which costs little where there are so many, or increase memory="
+        )
     learner.n_features_in_ = blocks.d
     seed, C, C_scores = learner.seed(), learner.C, None
     if C == "auto":
@@ -265,10 +270,7 @@ def resume(
         run.ledger.keep_examples(numbers, blocks.take(numbers))
     slope = None
     if learner.calibrate is not None:
-        if held_out is None:
-            raise ValueError("calibrated probabilities need held-out examples")
-        scores, codes = scores_of(run, held_out)
-        slope = find_slope(scores[codes >= 0], codes[codes >= 0], NO_WEIGHT)
+        slope = _slope(learner, run, blocks, held_out)
     learner.publish(
         *(run, list(state.history.mistakes), state.history),
         progressive_errors_=state.errors,
@@ -279,6 +281,15 @@ def resume(
     )
     learner.warn_unless_converged(state.history)
     return learner
+
+
+def _slope(learner: OnlineLearner, run: Run, blocks: Blocks, held_out: Blocks | None) -> float:
+    """Return the slope of the probabilities, found on held-out examples or else, as `fit` does, by cross-fitting."""
+    if held_out is not None:
+        scores, codes = scores_of(run, held_out)
+        return find_slope(scores[codes >= 0], codes[codes >= 0], NO_WEIGHT)
+    problem = weighted(learner, run.classes, blocks.read(0), blocks)
+    return cross_fitted_slope(learner, run.rule.C, *problem, run.seed)
 
 
 def scores_of(run: Run, blocks: Blocks) -> tuple[Floats, Codes]:

@@ -19,7 +19,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
+from separatrix.engine.parameters import NotFittedError
 from separatrix.engine.parcel import Parcel, StateError, flag, number, whole, word
+from separatrix.engine.pipelines import parts_of
 from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
@@ -46,7 +48,7 @@ MOST_HEADER_BYTES = 1 << 26
 
 
 def save(
-    model: Learner | Model,
+    model: Learner | Model | Any,
     path: str | os.PathLike[str],
     *,
     features: Featurizer | None = None,
@@ -60,7 +62,7 @@ def save(
 
     Parameters
     ----------
-    model : any of our fitted classifiers, or a `Model`
+    model : any of our fitted classifiers, a `Model`, or scikit-learn's `Pipeline` of our featurizer and our classifier
     path : the file to write, by custom with the ending .sepx
     features : the fitted featurizer before the classifier, or None
     facts, arrays : what else to store: JSON values (the data, their schema, their checksum), and arrays by name
@@ -76,9 +78,11 @@ def save(
     >>> load(path).predict([[1, 1], [1, 0]]).tolist()
     [1, 0]
     """
-    if not isinstance(model, Model):
-        model = Model(model)
-    estimator, features = model.estimator, model.features if features is None else features
+    facts = getattr(model, "facts", {}) if facts is None else facts
+    estimator, own_features = parts_of(model)
+    features = own_features if features is None else features
+    if estimator is None:
+        raise NotFittedError("this Model is not fitted yet: call fit first")
     parcel = Parcel()
     try:
         body: dict[str, Any] = {
@@ -86,7 +90,7 @@ def save(
             "version": __version__,
             "estimator": pack_classifier(estimator, parcel, "estimator", ledger),
             "features": None if features is None else pack_featurizer(features, parcel, "features"),
-            "facts": model.facts if facts is None else facts,
+            "facts": facts,
             "whole": ledger,
             "arrays": sorted(arrays or {}),
         }

@@ -2,117 +2,271 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from separatrix import __version__
-from separatrix.data.errors import counted
+from separatrix.data.errors import counted, did_you_mean
+from separatrix.engine.hooks import hook
+from separatrix.engine.parameters import NotFittedError
+from separatrix.learners.classifier import available_if
 
 if TYPE_CHECKING:
     from separatrix.engine.protocols import Featurizer
     from separatrix.engine.rows import Array, Floats
 
+AUTO = "auto"
+
+
+def _require_probabilities(model: Model) -> None:
+    """Raise an AttributeError, which says what to do, unless the classifier has probabilities."""
+    estimator = model.estimator
+    if hasattr(estimator, "predict_proba"):
+        return
+    if estimator is not None and not hasattr(estimator, "calibrate"):
+        raise AttributeError(f"a {estimator.public_name()} has scores, and no probabilities")
+    raise AttributeError(
+        "the model is not calibrated: it has scores, and no probabilities; train it with calibrate=True, or call "
+        "set_params(estimator__calibrate='sigmoid') before fit"
+    )
+
+
+def unfitted(part: Any) -> Any:
+    """Return a new estimator or featurizer with the same parameters, as scikit-learn's `clone` does; of a value, a copy."""
+    if not hasattr(part, "get_params") or isinstance(part, type):
+        return deepcopy(part)
+    return type(part)(**{name: unfitted(value) for name, value in part.get_params(deep=False).items()})
+
 
 class Model:
-    """What a model file holds: a classifier, the featurizer before it or None, and facts about the training.
+    """A classifier, the featurizer before it or None, and facts about the training: what a model file holds.
 
-    It follows scikit-learn's estimator protocol without importing scikit-learn: `clone`, cross-validation and grid search on
-    raw texts and tables work where its parts are the public classes.
+    `Model()` is the recipe of `train` with its defaults, as a scikit-learn classifier of raw data: `cross_val_score(Model(),
+    frame, labels)`. It follows scikit-learn's estimator protocol without importing scikit-learn: `clone`, cross-validation
+    and grid search over `estimator__C` or `features__n_bins` work on data frames, texts, arrays and CSR matrices.
+
+    Parameters
+    ----------
+    estimator : the classifier; None: that of `train`, an averaged perceptron with rule="pa1" and 10 passes
+    features : the featurizer before it: `TextFeatures`, `TableFeatures`, or None for none. By default "auto", as `train`
+        does: none for arrays and sparse matrices, and table features for data frames and for lists of texts, which are a
+        table of one column, "text". Of a fitted classifier, "auto" is None.
+    facts : JSON values to store with the model: the data, their schema, the settings
+
+    Attributes
+    ----------
+    estimator, features : the fitted parts after `fit`, the parameters before
+    facts : what `train` tells of the data and the settings
+    summary : the figures of the training, after `train`; `print(model.summary)` shows what the command prints
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the features are the columns that came in
 
     Examples
     --------
     >>> from separatrix import Model, Perceptron, TextFeatures
     >>> texts, labels = ["free money", "see you at noon"], ["spam", "ham"]
+    >>> Model().fit(texts, labels).predict(["free entry"]).tolist()
+    ['spam']
+
+    Of parts that are fitted already:
+
     >>> features = TextFeatures(n_features=1024).fit(texts)
     >>> model = Model(Perceptron(random_state=0).fit(features.transform(texts), labels), features)
     >>> model.predict(["free entry"]).tolist()
     ['spam']
     """
 
-    def __init__(self, estimator: Any, features: Featurizer | None = None, facts: dict[str, Any] | None = None) -> None:
-        self.estimator: Any = estimator
-        self.features = features
+    def __init__(
+        self, estimator: Any = None, features: Featurizer | str | None = AUTO, facts: dict[str, Any] | None = None
+    ) -> None:
+        self._parameters: dict[str, Any] = {"estimator": estimator, "features": features}
+        self._fitted: dict[str, Any] = {}
         self.facts: dict[str, Any] = {} if facts is None else facts
+        self.summary: Any = None
         self.arrays: dict[str, Array] = {}
         self.version, self.sha256 = __version__, ""
+
+    @property
+    def estimator(self) -> Any:
+        """The classifier: the fitted one where there is one."""
+        return (self._fitted or self._parameters)["estimator"]
+
+    @estimator.setter
+    def estimator(self, estimator: Any) -> None:
+        self.set_params(estimator=estimator)
+
+    @property
+    def features(self) -> Any:
+        """The featurizer before the classifier, the fitted one where there is one, or None."""
+        features = (self._fitted or self._parameters)["features"]
+        return None if isinstance(features, str) else features
+
+    @features.setter
+    def features(self, features: Any) -> None:
+        self.set_params(features=features)
 
     # scikit-learn's estimator protocol.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the two parts and, where `deep`, their parameters as "estimator__C" and "features__n_features"."""
-        parts = {"estimator": self.estimator, "features": self.features}
+        """Return the two parts as they were given and, where `deep`, their parameters, such as "estimator__C"."""
+        parameters = dict(self._parameters)
         if deep:
-            for name, part in list(parts.items()):
+            for name in self._parameters:
+                part = self._part(name)
                 if part is not None:
-                    parts |= {f"{name}__{key}": value for key, value in part.get_params().items()}
-        return parts
+                    parameters |= {f"{name}__{key}": value for key, value in part.get_params().items()}
+        return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Replace a part, or set a parameter of one."""
+        """Replace a part, or set a parameter of one; a fitted model stays as it is until it is fitted again."""
         for key, value in parameters.items():
             name, _, nested = key.partition("__")
-            if name not in ("estimator", "features"):
-                raise ValueError(f"{name!r} is not a parameter of Model; its parameters are estimator and features")
+            if name not in self._parameters:
+                near = did_you_mean(f"estimator__{key}", self.get_params())
+                raise ValueError(f"{name!r} is not a parameter of Model; its parameters are estimator and features{near}")
             if nested:
-                getattr(self, name).set_params(**{nested: value})
+                part = self._part(name)
+                if part is None:
+                    raise ValueError(f"{key}: this model has no {name}")
+                part.set_params(**{nested: value})
+                self._parameters[name] = part
             else:
-                setattr(self, name, value)
+                self._parameters[name] = value
+                self._fitted = {}
         return self
+
+    def _part(self, name: str) -> Any:
+        """Return a part as it was given, or the one that stands for the default."""
+        part = self._parameters[name]
+        if name == "estimator" and part is None:
+            return hook("default_learner")()
+        return hook("default_features")() if name == "features" and isinstance(part, str) else part
 
     def fit(self, X: Any, y: Any, **settings: Any) -> Self:
-        """Fit the featurizer, if there is one, and then the classifier; `settings` are those of its `fit`."""
-        if self.features is not None:
-            X = self.features.fit(X, y).transform(X)
-        self.estimator.fit(X, y, **settings)
-        self.facts, self.arrays, self.sha256 = {}, {}, ""
+        """Learn the features of X, if there are any to learn, and the classifier; the parameters stay as they are.
+
+        Rows without a label are left out, as `train` does, where `features` is "auto".
+
+        Parameters
+        ----------
+        X : data frame of pandas or polars, pyarrow table, dict of columns, list of texts, array or CSR matrix
+        y : the labels
+        settings : those of the classifier's `fit`, such as sample_weight
+        """
+        features = self._parameters["features"]
+        if isinstance(features, str) and features != AUTO:
+            raise ValueError(f"features={features!r} must be 'auto', None, or one of TextFeatures and TableFeatures")
+        estimator = self._to_fit("estimator")
+        if isinstance(features, str):
+            fitted, facts = hook("fit_model")(estimator, X, y, **settings)
+        else:
+            if features is not None:
+                features = self._to_fit("features")
+                X = features.fit_transform(X, y) if hasattr(features, "fit_transform") else features.fit(X, y).transform(X)
+            fitted, facts = {"estimator": estimator.fit(X, y, **settings), "features": features}, {}
+        self._fitted, self.facts, self.summary, self.arrays, self.sha256 = fitted, facts, None, {}, ""
         return self
 
-    def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy: the share of rows whose label is predicted."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+    def _to_fit(self, name: str) -> Any:
+        """Return a part to fit: a new one with its parameters or, for a warm start, the one that was fitted before."""
+        part = self._part(name)
+        if getattr(part, "warm_start", False) and self._fitted:
+            return self._fitted[name].set_params(**part.get_params(deep=False))
+        return unfitted(part)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy: the share of rows, or of their weights, whose label is predicted."""
+        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
+        estimator = self.estimator
+        return estimator is not None and bool(estimator.is_fitted())
 
     @property
     def classes_(self) -> Array:
         """The classes of the classifier, sorted."""
-        classes: Array = self.estimator.classes_
+        classes: Array = self._fitted_part("estimator").classes_
         return classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many columns came in."""
+        return int(self._reader().n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """The names of the columns that came in, where they had names."""
+        names: Array = self._reader().feature_names_in_
+        return names
+
+    def _reader(self) -> Any:
+        """Return the part that reads the columns."""
+        self._fitted_part("estimator")
+        return self.estimator if self.features is None else self.features
+
+    def _fitted_part(self, name: str) -> Any:
+        """Return a part of a fitted model; raise before."""
+        if not self.is_fitted():
+            error = NotFittedError if self.estimator is None else self.estimator.not_fitted_error
+            raise error("this Model is not fitted yet: call fit first")
+        return getattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
-        return bool(self.estimator.is_fitted())
+        return self.is_fitted()
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn, the only caller, what the model takes."""
-        from sklearn.utils import ClassifierTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
+        features = self._parameters["features"]
+        read = InputTags(sparse=features is None or features == AUTO)
+        if features is not None:
+            read.string = read.categorical = read.allow_nan = True
         classifier = ClassifierTags()
-        return Tags(estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=classifier)
+        return Tags(
+            estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=classifier, input_tags=read
+        )
 
     # Predictions.
 
     def transform(self, X: Any) -> Any:
         """Return what the classifier sees of X: its features, or X itself where there is no featurizer."""
-        return X if self.features is None else self.features.transform(X)
+        self._fitted_part("estimator")
+        if self.features is None:
+            return X
+        names: Any = getattr(self.features, "feature_names_in_", ())
+        if len(names) == 1:  # a table of one column may come as that column
+            from separatrix.features.words.arrow_text import is_column, text_column
+
+            X = {str(names[0]): text_column(X)} if is_column(X) else X
+        return self.features.transform(X)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels of the rows of a table, of texts, or of X."""
-        labels: Array = self.estimator.predict(self.transform(X))
+        X = self.transform(X)
+        labels: Array = self.estimator.predict(X)
         return labels
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores of the rows."""
-        scores: Floats = self.estimator.decision_function(self.transform(X))
+        X = self.transform(X)
+        scores: Floats = self.estimator.decision_function(X)
         return scores
 
+    @available_if(_require_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, where the classifier was calibrated."""
-        shares: Floats = self.estimator.predict_proba(self.transform(X))
+        X = self.transform(X)
+        shares: Floats = self.estimator.predict_proba(X)
         return shares
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know at a glance."""
-        estimator, ledger = self.estimator, getattr(self.estimator, "ledger_", None)
+        estimator = self._fitted_part("estimator")
+        ledger = getattr(estimator, "ledger_", None)
         summary: dict[str, Any] = {
             "estimator": estimator.public_name(),
             "parameters": estimator.get_params(deep=False),
@@ -131,8 +285,10 @@ class Model:
         return summary | {"facts": self.facts, "version": self.version, "sha256": self.sha256}
 
     def __repr__(self) -> str:
+        if self.estimator is None:
+            return "<Model: the recipe of train, not fitted>"
         before = "" if self.features is None else f"{self.features.public_name()} → "
-        if not self.estimator.is_fitted():
+        if not self.is_fitted():
             return f"<Model: {before}{self.estimator.public_name()}, not fitted>"
         counts = f"{counted(self.estimator.n_features_in_, 'feature')}, {counted(len(self.estimator.classes_), 'class')}"
         return f"<Model: {before}{self.estimator.public_name()}, {counts}>"

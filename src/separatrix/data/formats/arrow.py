@@ -25,6 +25,7 @@ class ArrowReader:
 
     kind = "columns"
     form = "arrow"
+    first_row = 1
 
     def __init__(self, stream: Stream, options: Options) -> None:
         self.options = options
@@ -48,7 +49,7 @@ class ArrowReader:
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
-        first = 1
+        first = self.first_row
         for batch in self._guarded(stream):
             if batch.num_rows:
                 yield TableBatch(self._fitted(batch, stream.name, first), Origin(stream.name, first, "row"))

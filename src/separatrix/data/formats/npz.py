@@ -131,9 +131,14 @@ class ArchiveReader:
             self.width = X.shape[1]
         if X.shape[1] != self.width:
             raise DataError(f"{name}: X has {X.shape[1]} columns where {self.width} are expected")
-        values = X.data if sp.issparse(X) else X
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            rows, places = X.nonzero() if sp.issparse(X) else np.nonzero(~np.isfinite(X))
-            bad = ~np.isfinite(np.asarray(X[rows, places]).ravel()) if sp.issparse(X) else np.ones(len(rows), np.bool_)
-            row, column = rows[bad][0], places[bad][0]
-            raise DataError(f"{name}, row {first + row}, column {column} of X: {X[row, column]} is not a finite number")
+        check_finite(X, name, first)
+
+
+def check_finite(X: Any, name: str, first: int) -> None:
+    """Raise for the first value that is not a finite number; `first` is the number of the first row."""
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        rows, places = X.nonzero() if sp.issparse(X) else np.nonzero(~np.isfinite(X))
+        bad = ~np.isfinite(np.asarray(X[rows, places]).ravel()) if sp.issparse(X) else np.ones(len(rows), np.bool_)
+        row, column = rows[bad][0], places[bad][0]
+        raise DataError(f"{name}, row {first + row}, column {column} of X: {X[row, column]} is not a finite number")

@@ -118,7 +118,7 @@ def _table_of(X: Any) -> Any:
 
 def _from_pandas(X: Any) -> Any:
     names = [str(name) for name in X.columns]
-    return pa.Table.from_arrays([_packed(X.iloc[:, j], name) for j, name in enumerate(names)], names)
+    return pa.Table.from_arrays([packed(X.iloc[:, j], name) for j, name in enumerate(names)], names)
 
 
 def _from_array(X: Any) -> Any:
@@ -130,10 +130,10 @@ def _from_array(X: Any) -> Any:
         )
     if array.dtype.kind == "c":
         raise ValueError("X holds complex numbers: Complex data not supported")
-    return pa.table({f"x{j}": _packed(array[:, j], f"x{j}") for j in range(array.shape[1])})
+    return pa.table({f"x{j}": packed(array[:, j], f"x{j}") for j in range(array.shape[1])})
 
 
-def _packed(values: Any, name: str) -> Any:
+def packed(values: Any, name: str) -> Any:
     """Return a column of pandas or NumPy as an Arrow array."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "US":
         values = values.astype(object)

@@ -60,19 +60,26 @@ def divided(chunks: list[Texts], shares: int) -> list[list[Texts]]:
 
 def texts_of(X: Any) -> list[Texts]:
     """Return the texts of a column, one entry for each chunk of it."""
-    column = _column(X)
+    column = text_column(X)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return [_read(chunk) for chunk in chunks if len(chunk)]
 
 
-def _column(X: Any) -> Any:
+def is_column(X: Any) -> bool:
+    """Tell whether X is a list of texts, or a one-dimensional array or series, rather than a table."""
+    if isinstance(X, list | tuple):
+        return isinstance(next((value for value in X if value is not None), None), str | bytes)
+    return isinstance(X, pa.Array | pa.ChunkedArray) or len(getattr(X, "shape", ())) == 1
+
+
+def text_column(X: Any) -> Any:
     """Return X as an Arrow array or chunked array."""
     if isinstance(X, str | bytes):
         raise ValueError(f"X is one {type(X).__name__}; text features need a column of texts: put it in a list")
     if isinstance(X, pa.Array | pa.ChunkedArray):
         return X
     if hasattr(X, "columns") or getattr(X, "ndim", 1) != 1:
-        return _column(_only_column(X))
+        return text_column(_only_column(X))
     if hasattr(X, "to_arrow"):  # a polars Series
         return X.to_arrow()
     kind = getattr(X, "dtype", None)

@@ -1,16 +1,14 @@
-"""The summary that `separatrix train` prints, and stores in part in the model file."""
+"""The figures of a training: the model file stores some, and the command prints them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import click
 import numpy as np
 
 from separatrix import __version__
-from separatrix.cli.errors import described, in_options
 from separatrix.data.errors import counted
 from separatrix.data.reading import Source
 from separatrix.engine.presenting import Problem
@@ -23,13 +21,32 @@ from separatrix.learners.linear_base import LinearLearner
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
 FRACTION = re.compile(r"[-+]?\d*[.,]\d+")
-SORTED_ROWS = "the rows are sorted by label, and --order cyclic presents them so: leave it out, or shuffle the rows"
+SORTED_ROWS = "the rows are sorted by label, and order='cyclic' presents them so: leave it out, or shuffle the rows"
 FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 RARE = 0.5
 """A class is rare that has less than this part of the rows that it would have if all had as many."""
 NOISE = 2.0
 """By so many standard deviations an accuracy must exceed that of a guess."""
+
+
+def facts_of(source: Source, gathered: TrainingBlocks) -> dict[str, Any]:
+    """Return what a model file stores about the rows that it was trained on."""
+    blocks = gathered.blocks
+    facts = {
+        "format": source.format,
+        "rows": blocks.n,
+        "features": blocks.d,
+        "classes": dict(zip(map(str, gathered.classes.tolist()), blocks.class_counts().tolist(), strict=True)),
+        "skipped": source.skipped,
+        "label": source.label,
+        "version": __version__,
+    }
+    if source.delimiter is not None:
+        facts["delimiter"] = source.delimiter
+    if gathered.unlabelled:
+        facts["unlabelled"] = gathered.unlabelled
+    return facts
 
 
 def summarise(
@@ -41,42 +58,27 @@ def summarise(
     settings: dict[str, Any],
     seconds_reading: float,
     seconds_training: float,
-) -> dict[str, Any]:
+) -> Summary:
     """Return the figures of a training; the model file stores those below "facts"."""
     blocks, held_out = gathered.blocks, gathered.held_out
-    class_counts = dict(zip(map(str, gathered.classes.tolist()), blocks.class_counts().tolist(), strict=True))
-    facts = {
-        "data": data_hash,
-        "format": source.format,
-        "rows": blocks.n,
-        "features": blocks.d,
-        "classes": class_counts,
-        "skipped": source.skipped,
-        "settings": settings,
-        "label": source.label,
-        "version": __version__,
-    }
-    if source.delimiter is not None:
-        facts["delimiter"] = source.delimiter
-    if gathered.unlabelled:
-        facts["unlabelled"] = gathered.unlabelled
-    summary: dict[str, Any] = {
-        "facts": facts,
-        "data": source.name,
-        "rows": blocks.n,
-        "held_out": 0 if held_out is None else held_out.n,
-        "features": blocks.d,
-        "classes": class_counts,
-        "skipped": source.skipped,
-        "unlabelled": gathered.unlabelled,
-        "notes": gathered.notes,
-        "problems": source.problems[:3],
-        "spilled_bytes": blocks.spilled,
-        "columns": [] if gathered.features is None else described(gathered.features),
+    facts = facts_of(source, gathered) | {"data": data_hash, "settings": settings}
+    summary = Summary(
+        facts=facts,
+        data=source.name,
+        rows=blocks.n,
+        held_out=0 if held_out is None else held_out.n,
+        features=blocks.d,
+        classes=facts["classes"],
+        skipped=source.skipped,
+        unlabelled=gathered.unlabelled,
+        notes=gathered.notes,
+        problems=source.problems[:3],
+        spilled_bytes=blocks.spilled,
+        columns=[] if gathered.features is None else gathered.features.describe().splitlines(),
         **learner_figures(learner, blocks.n),
-        "seconds_reading": round(seconds_reading, 3),
-        "seconds_training": round(seconds_training, 3),
-    }
+        seconds_reading=round(seconds_reading, 3),
+        seconds_training=round(seconds_training, 3),
+    )
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
     K = len(gathered.classes)
@@ -113,7 +115,7 @@ def warnings_about(
         named = ", ".join(f"{classes[k]} ({counts[k]:,} rows)" for k in missed[:3]) + (" …" if len(missed) > 3 else "")
         rare = RARE * n / max(1, int(np.count_nonzero(counts)))
         helps = learner.class_weight is None and not sorted_rows and any(counts[k] < rare for k in missed)
-        advice = "; --class-weight balanced gives rare classes more weight" if helps else ""
+        advice = "; class_weight='balanced' gives rare classes more weight" if helps else ""
         warnings.append(f"no row of {named} is predicted as such{advice}")
     return [*warnings, SORTED_ROWS] if sorted_rows else warnings
 
@@ -179,46 +181,57 @@ def _doubt_about(classes: dict[str, int]) -> str:
     return ""
 
 
-def print_summary(summary: dict[str, Any]) -> None:
-    """Print the figures for a person."""
-    classes = summary["classes"]
-    counts = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6]) + (" …" if len(classes) > 6 else "")
-    shards = f"{counted(summary['shards'], 'shard')}, " if "shards" in summary else ""
-    name = click.style(summary["data"], bold=True)
-    click.echo(f"{name}: {shards}{counted(summary['rows'], 'row')}, {counted(len(classes), 'class')} ({counts})")
-    if summary.get("dealt"):
-        click.echo("  the shards held different classes: rows were dealt anew among all of them")
-    if doubt := _doubt_about(classes):
-        label = summary["facts"].get("label")
-        ask = "are these labels?" if label is None else f"is {label} the label column? --label names another one"
-        click.echo(f"  {doubt}: {ask}")
-    if summary["skipped"]:
-        click.echo(f"  skipped {counted(summary['skipped'], 'line')}, the first: {in_options(summary['problems'][0])}")
-    for note in summary["notes"]:
-        click.echo(f"  {in_options(note)}")
-    for line in summary["columns"]:
-        click.echo(f"  {line}")
-    click.echo(f"  {counted(summary['features'], 'feature')}; {summary['learner']}")
-    passes = counted(summary["passes"], "pass") + (", converged" if summary["converged"] else "")
-    reading = f"read in {summary['seconds_reading']:.2f} s, " if "seconds_reading" in summary else "read and "
-    click.echo(f"  {reading}trained in {summary['seconds_training']:.2f} s: {passes}")
-    if "mistakes_by_shard" in summary:
-        click.echo(f"  mistakes by shard in the last pass: {', '.join(map(str, summary['mistakes_by_shard'][-1][:16]))}")
-        if summary["bound"]:
-            click.echo(f"  {summary['bound']}")
-    if "progressive_error" in summary:
-        error = f"{summary['progressive_error']:.4f}"
-        click.echo(f"  progressive error {error} (first pass, each example before it was learned)")
-    if "training_error" in summary:
-        some = summary.get("training_error_rows", summary["rows"])
-        which = "the same rows" if some == summary["rows"] else f"{some:,} of the rows"
-        click.echo(f"  training error {summary['training_error']:.4f} ({which}, after training)")
-    if "held_out_accuracy" in summary:
-        accuracy = click.style(f"{summary['held_out_accuracy']:.4f}", bold=True)
-        click.echo(f"  held-out accuracy {accuracy} on {counted(summary['held_out'], 'row')}")
-    for warning in summary.get("warnings", ()):
-        click.echo(f"  {click.style('warning', fg='yellow', bold=True)}: {in_options(warning)}")
-    if "model" in summary:
-        click.echo(f"  written to {summary['model']} ({summary['bytes']:,} bytes)")
-    else:
-        click.echo("  not written: name a file with -o")
+class Summary(dict[str, Any]):
+    """The figures by name; as text, what the command `train` prints, with parameters of Python where that has options."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(
+        self, strong: Callable[[str], str] = str, alarm: Callable[[str], str] = str, remedy: Callable[[str], str] = str
+    ) -> Iterator[str]:
+        """Yield the figures for a person.
+
+        `strong` and `alarm` highlight words; `remedy` puts the advice of a note into the words of whoever reads it.
+        """
+        classes = self["classes"]
+        counts = ", ".join(f"{name} {count:,}" for name, count in list(classes.items())[:6])
+        counts += " …" if len(classes) > 6 else ""
+        shards = f"{counted(self['shards'], 'shard')}, " if "shards" in self else ""
+        rows = f"{shards}{counted(self['rows'], 'row')}, {counted(len(classes), 'class')}"
+        yield f"{strong(self['data'])}: {rows} ({counts})"
+        if self.get("dealt"):
+            yield "  the shards held different classes: rows were dealt anew among all of them"
+        if doubt := _doubt_about(classes):
+            label = self["facts"].get("label")
+            other = "is {} the label column? label= names another one"
+            yield remedy(f"  {doubt}: {'are these labels?' if label is None else other.format(label)}")
+        if self["skipped"]:
+            yield f"  skipped {counted(self['skipped'], 'line')}, the first: {remedy(self['problems'][0])}"
+        yield from (f"  {remedy(note)}" for note in self["notes"])
+        yield from (f"  {remedy(line) if line.startswith('note: ') else line}" for line in self["columns"])
+        yield f"  {counted(self['features'], 'feature')}; {self['learner']}"
+        passes = counted(self["passes"], "pass") + (", converged" if self["converged"] else "")
+        reading = f"read in {self['seconds_reading']:.2f} s, " if "seconds_reading" in self else "read and "
+        yield f"  {reading}trained in {self['seconds_training']:.2f} s: {passes}"
+        yield from self._evaluated(strong)
+        yield from (f"  {alarm('warning')}: {remedy(warning)}" for warning in self.get("warnings", ()))
+        if "model" in self:
+            yield f"  written to {self['model']} ({self['bytes']:,} bytes)"
+        else:
+            yield remedy("  not written: name a file with output=")
+
+    def _evaluated(self, strong: Callable[[str], str]) -> Iterator[str]:
+        if "mistakes_by_shard" in self:
+            yield f"  mistakes by shard in the last pass: {', '.join(map(str, self['mistakes_by_shard'][-1][:16]))}"
+            if self["bound"]:
+                yield f"  {self['bound']}"
+        if "progressive_error" in self:
+            yield f"  progressive error {self['progressive_error']:.4f} (first pass, each example before it was learned)"
+        if "training_error" in self:
+            some = self.get("training_error_rows", self["rows"])
+            which = "the same rows" if some == self["rows"] else f"{some:,} of the rows"
+            yield f"  training error {self['training_error']:.4f} ({which}, after training)"
+        if "held_out_accuracy" in self:
+            accuracy = strong(f"{self['held_out_accuracy']:.4f}")
+            yield f"  held-out accuracy {accuracy} on {counted(self['held_out'], 'row')}"

@@ -1,0 +1,166 @@
+"""The options of a training, declared once: for the command `train` and for the function `train`."""
+
+import json
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+from separatrix.data.errors import DataError
+from separatrix.data.options import Categorical, Data, Drop, Label, MissingLabel, Option, ReadingOptions
+from separatrix.engine.rules import LEARNERS, MIXES, MULTI_CLASS, ORDERS, RULES, TIES, in_words
+from separatrix.features.columns import NUMBERS
+
+Engine = Annotated[
+    str | None,
+    Option(
+        metavar="WHERE",
+        group="running",
+        help="Where to work, one shard per file: local:4 (processes), dask://HOST:PORT or spark://HOST:PORT.",
+    ),
+]
+Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
+NOT_STORED = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label")
+"""Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
+
+
+@dataclass(frozen=True)
+class TrainOptions(ReadingOptions):
+    """The options of a training; `data` and `validate` may also be a source that is in memory."""
+
+    data: Data
+    label: Label = None
+    output: Output = None
+    text: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")] = None
+    categorical: Categorical = None
+    number: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")] = None
+    date: Annotated[
+        list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")
+    ] = None
+    sets: Annotated[
+        list[str] | None,
+        Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
+    ] = None
+    drop: Drop = None
+    numbers: Annotated[
+        str | None,
+        Option(group="features", choices=NUMBERS, help=f"How numbers become features; by default {NUMBERS[0]}."),
+    ] = None
+    bits: Annotated[
+        int,
+        Option(group="features", min=8, max=28, rare=True, help="Hash text to 2^bits features, shared by the text columns."),
+    ] = 18
+    learner: Annotated[str, Option(group="learning", choices=LEARNERS, help="Which weights predict.")] = "averaged"
+    rule: Annotated[str, Option(group="learning", choices=tuple(RULES), help="Update rule.")] = "pa1"
+    C: Annotated[
+        str,
+        Option(
+            "-C",
+            "--C",
+            metavar="NUMBER",
+            group="learning",
+            help=f"Aggressiveness of {in_words(name for name, rule in RULES.items() if rule.has_C)}; auto searches a grid.",
+        ),
+    ] = "1"
+    margin: Annotated[float, Option(group="learning", min=0, rare=True, help="Margin of the margin rule.")] = 1.0
+    passes: Annotated[int, Option(group="learning", min=1, help="Maximum number of passes.")] = 10
+    average_from: Annotated[int, Option(group="learning", min=1, rare=True, help="First pass to be averaged.")] = 1
+    order: Annotated[str, Option(group="learning", choices=ORDERS, rare=True, help="Order of the examples in a pass.")] = (
+        "shuffle"
+    )
+    tie: Annotated[str, Option(group="learning", choices=tuple(TIES), rare=True, help="Meaning of a score of 0.")] = (
+        "mistake"
+    )
+    bias: Annotated[bool, Option("--bias/--no-bias", group="learning", help="Learn a bias.")] = True
+    multi_class: Annotated[
+        str, Option(group="learning", choices=MULTI_CLASS, rare=True, help="How to learn several classes.")
+    ] = "joint"
+    class_weight: Annotated[
+        str | None,
+        Option(
+            group="learning",
+            choices={"balanced": "by the inverse of its frequency"},
+            help="How to weight each class; by default all alike.",
+        ),
+    ] = None
+    seed: Annotated[int, Option(group="learning", min=0, help="Seed for shuffling and the hold-out split.")] = 0
+    holdout: Annotated[float, Option(group="evaluation", min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
+    validate: Annotated[str | None, Option(metavar="DATA", file=True, group="evaluation", help="File of held-out data.")] = (
+        None
+    )
+    early_stopping: Annotated[
+        bool,
+        Option(
+            "--early-stopping",
+            group="evaluation",
+            help="Stop when held-out accuracy no longer improves, and return to the best pass.",
+        ),
+    ] = False
+    patience: Annotated[
+        int,
+        Option(group="evaluation", min=1, rare=True, help="Passes without improvement before stopping early."),
+    ] = 5
+    calibrate: Annotated[
+        bool,
+        Option(
+            "--calibrate",
+            group="evaluation",
+            help="Fit probabilities to scores of rows that were held out or, if none were, left out in turn.",
+        ),
+    ] = False
+    memory: Annotated[
+        str,
+        Option(
+            metavar="SIZE",
+            group="running",
+            rare=True,
+            help="Memory for the examples, for example 512M or 2G; the rest is kept on disk.",
+        ),
+    ] = "2G"
+    checkpoint: Annotated[
+        Path | None,
+        Option(group="running", help="Save the state of training here; an interrupted run resumes from it."),
+    ] = None
+    checkpoint_every: Annotated[
+        float, Option(metavar="SECONDS", group="running", min=0, rare=True, help="Seconds between checkpoints.")
+    ] = 30.0
+    record: Annotated[bool, Option("--record", group="running", help="Store the rows of the mistakes, for explain.")] = False
+    engine: Engine = None
+    mix: Annotated[str, Option(group="running", choices=MIXES, rare=True, help="How to average the shards' weights.")] = (
+        "features"
+    )
+    missing_label: MissingLabel = "skip"
+
+    def settings(self) -> dict[str, Any]:
+        """Return what the model depends on besides the data, as JSON values: the model file stores it."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        stored = {name: value for name, value in values.items() if name not in NOT_STORED and value is not None}
+        stored |= {"missing_label": self.missing_label} if self.missing_label == "keep" else {}
+        settings: dict[str, Any] = json.loads(json.dumps(stored, default=str))
+        return settings
+
+    def roles(self) -> dict[str, str]:
+        """Return the roles given to columns, by the column's name or number."""
+        columns = {"text": self.text, "categorical": self.categorical, "number": self.number, "drop": self.drop}
+        columns |= {"date": self.date, "set": self.sets}
+        options: dict[str, str] = {}
+        for option, column in ((option, column) for option, names in columns.items() for column in names or ()):
+            if options.setdefault(column, option) != option:
+                raise DataError(f"{options[column]}= and {option}= both name {column}: choose one")
+        return {column: "category" if option == "categorical" else option for column, option in options.items()}
+
+
+def size_of(text: str) -> int:
+    """Return a size such as 512M or 2G in bytes."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)i?[bB]?", text.strip())
+    if not match:
+        raise DataError(f"memory={text!r} is not a size; use for example 512M or 2G")
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+def number_or_auto(text: str) -> float | str:
+    """Return C as a number, or "auto"."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise DataError(f"C={text!r} is neither a number nor auto") from None

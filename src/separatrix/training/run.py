@@ -1,0 +1,212 @@
+"""The plan of a training: from a source to a model and its file, with checkpoints."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from separatrix.data.errors import DataError
+from separatrix.data.labels import words_kept
+from separatrix.data.reading import Source, open_source
+from separatrix.engine.rules import STREAMING
+from separatrix.files.ingest import TrainingBlocks, read_blocks
+from separatrix.files.out_of_core import TrainingState, begin, resume
+from separatrix.learners.linear_base import LinearLearner
+from separatrix.modelfile.archive import load, save
+from separatrix.modelfile.model import Model
+from separatrix.training.memory import InMemory
+from separatrix.training.options import TrainOptions, size_of
+from separatrix.training.parts import features_for, learner_of
+from separatrix.training.progress import Progress
+from separatrix.training.sharded import train_on_shards
+from separatrix.training.summary import summarise
+
+
+class Training:
+    """One run: `run` trains once. A `plain` one makes a model that needs no scikit-learn."""
+
+    def __init__(self, options: TrainOptions, progress: Progress | None = None, plain: bool = False) -> None:
+        self.options, self.plain = options, plain
+        self.progress = progress or Progress()
+        self.saved = False
+        """Whether a checkpoint was written, or resumed from."""
+        self.stopping = False
+        """Whether to stop after the current block, with a checkpoint."""
+        self._last_saved = time.monotonic()
+        if options.early_stopping and not options.holdout and options.validate is None:
+            raise DataError("early_stopping=True needs held-out examples: use holdout=0.1 or validate=")
+        if options.holdout and options.validate is not None:
+            raise DataError("holdout= cannot be combined with validate=")
+        if options.checkpoint is not None and options.learner not in STREAMING:
+            raise DataError(f"checkpoint= supports the learners {' and '.join(STREAMING)}, not {options.learner}")
+        for path in (options.output, options.checkpoint):
+            if path is not None and not path.absolute().parent.is_dir():
+                raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
+
+    def run(self) -> Model:
+        """Train, write the model if it is to be written, and return it with its summary."""
+        began = time.perf_counter()
+        model = self._run(began) if self.options.engine is None else train_on_shards(self.options, self.plain, self.progress)
+        model.summary["seconds"] = round(time.perf_counter() - began, 3)
+        return model
+
+    def _run(self, began: float) -> Model:
+        options = self.options
+        source = self._open(options.data, options.label)
+        validation = None if options.validate is None else self._open(options.validate, source.label, {})
+        data_hash = _DataHash(source)
+        gathered = read_blocks(
+            source,
+            features_for(options, source),
+            memory=size_of(options.memory),
+            fraction=options.holdout,
+            seed=options.seed,
+            validation=validation,
+            missing_label=options.missing_label,
+            mixed=options.order != "cyclic",
+            report=self.progress.rows_read,
+        )
+        try:
+            read = time.perf_counter()
+            learner = self._train(gathered, data_hash)
+            trained = time.perf_counter()
+            # The held-out rows are at hand here, and closed below.
+            summary = summarise(
+                source,
+                gathered,
+                learner,
+                data_hash=data_hash.value(),
+                settings=options.settings(),
+                seconds_reading=read - began,
+                seconds_training=trained - read,
+            )
+            features: Any = gathered.features
+            if features is not None and not self.plain:
+                from separatrix.estimators.featurizers import TableFeatures
+
+                features = TableFeatures.like(features)
+            model = Model(learner, features, summary["facts"])
+            model.summary = summary
+            if options.output is not None:
+                save(model, options.output)
+                summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
+            if options.checkpoint is not None:
+                options.checkpoint.unlink(missing_ok=True)
+        finally:
+            gathered.close()
+        return model
+
+    def _open(self, data: Any, label: str | None, expected: dict[str, str] | None = None) -> Source:
+        options = self.options
+        words, unused = words_kept(options.missing_label), options.drop or ()
+        if isinstance(data, InMemory):
+            if reading := options.reading():
+                raise DataError(f"{next(iter(reading))}= is about files, and the data are in memory")
+            return data.source(label, label_words=words, unused=set(unused), expected=expected)
+        return open_source(data, label=label, expected=expected, label_words=words, unused=unused, **options.reading())
+
+    @contextmanager
+    def passes(self) -> Iterator[None]:
+        """Surround the passes; a subclass may let them be interrupted with `stopping`."""
+        yield
+
+    def _train(self, gathered: TrainingBlocks, data_hash: _DataHash) -> Any:
+        learner = learner_of(self.options, self.plain)
+        if self.options.learner not in STREAMING:
+            return _fit_whole(learner, gathered)
+        state = self._resumed(gathered, data_hash, learner) or begin(
+            learner, gathered.blocks, gathered.classes, gathered.held_out
+        )
+
+        def after_block(state: TrainingState, rows: int) -> None:
+            self.progress.rows_trained(state, rows, gathered.blocks.n)
+            self._save_state(learner, gathered, data_hash, state)
+            if self.stopping:
+                raise KeyboardInterrupt
+
+        self.progress.begin_training(learner.max_iter, gathered.blocks.n)
+        with self.passes():
+            return resume(learner, gathered.blocks, gathered.held_out, state, after_block=after_block)
+
+    # Checkpoints.
+
+    def _save_state(
+        self, learner: LinearLearner, gathered: TrainingBlocks, data_hash: _DataHash, state: TrainingState
+    ) -> None:
+        options = self.options
+        due = self.stopping or time.monotonic() - self._last_saved >= options.checkpoint_every
+        if options.checkpoint is None or not due:
+            return
+        facts = {
+            "checkpoint": state.facts(),
+            "settings": options.settings(),
+            "data": data_hash.value(),
+            "layout": gathered.blocks.layout(),
+        }
+        learner.publish(state.run, state.facts()["per_pass"])
+        save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
+        self.saved, self._last_saved = True, time.monotonic()
+
+    def _resumed(self, gathered: TrainingBlocks, data_hash: _DataHash, learner: LinearLearner) -> TrainingState | None:
+        path = self.options.checkpoint
+        if path is None or not path.exists():
+            return None
+        checkpoint = load(path, plain=True)
+        if "checkpoint" not in checkpoint.facts:
+            raise DataError(f"{path} is a model, not a checkpoint; name another file")
+        if checkpoint.facts["settings"] != self.options.settings() or checkpoint.facts["data"] != data_hash.value():
+            raise DataError(f"{path} belongs to other data or other settings; delete it, or name another file")
+        # The first checkpoints had no layout; of rows that were one block they can be resumed.
+        layout = checkpoint.facts.get("layout", "memory" if gathered.blocks.was_one_block() else "")
+        if layout != gathered.blocks.layout():
+            why = "another value of memory=" if layout else "an earlier version, which mixed the rows otherwise"
+            raise DataError(f"{path} was written with {why}; delete it, or name another file")
+        learner.n_features_in_ = gathered.blocks.d
+        self.saved = True
+        return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
+
+
+def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearner:
+    """Fit a learner that needs all examples at once."""
+    if gathered.blocks.spilled:
+        raise DataError(f"{learner.public_name()} needs all examples in memory: increase memory=, or use another learner=")
+    X, y = gathered.blocks.whole(gathered.classes)
+    validation = {}
+    if gathered.held_out is not None:
+        X_val, y_val = gathered.held_out.whole(gathered.classes)
+        validation = {"X_val": X_val, "y_val": y_val}
+    learner.fit(X, y, **validation)
+    if gathered.held_out is not None and (unknown := sum(gathered.held_out.unknown_labels().values())):
+        # Held-out examples of no class count as wrong.
+        share = 1 - unknown / gathered.held_out.n
+        learner.validation_scores_ = [share * score for score in learner.validation_scores_]
+    return learner
+
+
+class _DataHash:
+    """The hash of the data, computed in a thread while they are being read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self._hash, self._thread = source, "", None
+        self._error: DataError | None = None
+        if source.rereadable:
+            self._thread = threading.Thread(target=self._compute, daemon=True)
+            self._thread.start()
+
+    def _compute(self) -> None:
+        try:
+            self._hash = self._source.fingerprint()
+        except DataError as error:  # the file is gone; whoever asks for the hash is told
+            self._error = error
+
+    def value(self) -> str:
+        if self._thread is not None:
+            self._thread.join()
+        elif not self._hash:
+            self._compute()
+        if self._error is not None:
+            raise self._error
+        return self._hash
