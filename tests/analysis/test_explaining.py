@@ -17,6 +17,7 @@ from sklearn.datasets import load_iris
 
 import separatrix
 from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, TextFeatures, explain, load, save
+from separatrix.analysis.explaining import UNSEEN
 from separatrix.analysis.explanation import BIAS
 from separatrix.engine.rules import RULES
 from support.public_estimators import ESTIMATORS, LEARNERS, seeded
@@ -138,7 +139,8 @@ def test_words_are_named_and_a_file_explains_the_same(columns, tmp_path):
     assert explain(load(tmp_path / "m.sepx"), "money at noon") == told
     save(Model(model, features), tmp_path / "m.sepx", ledger=False)
     bare = explain(load(tmp_path / "m.sepx"), "money at noon")
-    assert bare.terms == told.terms and bare.no_causes == "the model was saved without its ledger"
+    assert bare.terms == told.terms and bare.no_causes.startswith("the model was saved without its ledger; ")
+    assert "train with record=True" in bare.no_causes
 
 
 def test_a_row_of_a_table_is_a_dict_of_its_values_or_of_columns():
@@ -208,7 +210,9 @@ def test_k_classes_show_the_lead_of_the_winner_over_the_runner_up():
     model = Perceptron(random_state=0, record=True).fit(X, np.array(["setosa", "versicolor", "virginica"])[Y])
     told = explain(model, X[60])
     scores = dict(zip(model.classes_.tolist(), model.decision_function(X[60:61])[0].tolist(), strict=True))
-    (winner, high), (second, low) = told.scores.items()
+    assert list(told.scores.items()) == sorted(scores.items(), key=lambda item: -item[1])
+    (winner, high), (second, low) = list(told.scores.items())[:2]
+    assert (told.of, told.against) == (winner, second)
     assert (winner, high) == max(scores.items(), key=lambda item: item[1]) and scores[second] == low
     assert told.score == high - low > 0
     assert f"{winner}: " in repr(told) and "lead" in repr(told)
@@ -236,3 +240,145 @@ def test_what_cannot_be_explained_is_refused():
             explain(model, x)
     with pytest.raises(ValueError, match="not fitted"):
         explain(Perceptron(), X[0])
+
+
+def test_a_hashed_text_is_named_by_its_own_n_grams():
+    texts = ["free money now", "lunch at noon", "win free money", "see you at lunch"]
+    labels = ["spam", "ham", "spam", "ham"]
+    features = TextFeatures(n_features=4, ngram_range=(1, 1), keep_names=100).fit(texts)
+    model = Model(Perceptron(random_state=0).fit(features.transform(texts), labels), features)
+    told = explain(model, "free lunch at noon")
+    words = {
+        column: {word for word in "free lunch at noon".split() if word in features.names_of(column)} for column in range(4)
+    }
+    assert {frozenset(term.name.split(" | ")) for term in told.terms if term.name != BIAS} == {
+        frozenset(named) for named in words.values() if named
+    }
+    assert any(" | " in term.name for term in told.terms) and "both have the same hash" in repr(told)
+    assert sum(len(features.names_of(column)) for column in range(4)) == 9 > sum(map(len, words.values())) == 4
+    strange = explain(model, "zebra")
+    assert [term.name for term in strange.terms if term.name != BIAS] == [f"zebra {UNSEEN}"]
+    unnamed = TextFeatures(n_features=4, ngram_range=(1, 1), keep_names=0, idf=False)  # neither fitted nor with names
+    model = Perceptron(random_state=0).fit(unnamed.transform(texts), labels)
+    assert {t.name for t in explain(model, "zebra", features=unnamed).terms} == {"zebra", BIAS}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("n_features", [7, 64])
+def test_the_names_of_a_text_are_those_of_its_columns(signed, n_features):
+    features = TextFeatures(n_features=n_features, alternate_sign=signed, idf=False, norm=None, tf="count")
+    text = "to be or not to be: that is the question, Ärger"
+    names = features.names_in([text])
+    alone = {name: np.flatnonzero(features.transform([name]).toarray()[0]) for names in names.values() for name in names}
+    for column, those in names.items():
+        assert all(" " in name or alone[name].tolist() == [column] for name in those)
+    assert set(features.transform([text]).indices) <= set(names)
+
+
+def test_hashed_categories_and_sets_are_named_by_the_row():
+    draw = np.random.default_rng(0)
+    jobs = [f"job{k}" for k in draw.integers(0, 60, 400)]
+    tags = [f"t{a}|t{b}" for a, b in draw.integers(0, 60, (400, 2))]
+    table = {"job": jobs, "tags": tags}
+    features = TableFeatures(max_categories=35, n_hashed=4, roles={"tags": "set"}).fit(table)
+    model = Model(Perceptron(random_state=0).fit(features.transform(table), draw.integers(0, 2, 400)), features)
+    for i in range(0, 400, 20):
+        named = {name for term in explain(model, {"job": jobs[i], "tags": tags[i]}).terms for name in term.name.split(" | ")}
+        assert named - {BIAS} == {f"job={jobs[i]}", *(f"tags has {tag}" for tag in tags[i].split("|"))}
+    assert f"job=baker {UNSEEN}" in {term.name for term in explain(model, {"job": "baker", "tags": None}).terms}
+
+
+@pytest.mark.parametrize("estimator", [Perceptron, AveragedPerceptron])
+@pytest.mark.parametrize("rule", ["perceptron", "pa1", "arow"])
+def test_the_score_of_any_class_is_the_sum_of_its_terms_and_mistakes(estimator, rule):
+    names = ["setosa", "versicolor", "virginica"]
+    for labels in (np.array(names)[Y], np.array(names)[np.minimum(Y, 1)]):
+        model = estimator(rule=rule, record=True, random_state=0, max_iter=3).fit(X, labels)
+        scores = model.decision_function(X[70:71])[0]
+        scores = np.array([-scores, scores]) if np.ndim(scores) == 0 else scores
+        for k, name in enumerate(model.classes_.tolist()):
+            told = explain(model, X[70], of=name, n=10**6)
+            assert (told.score, told.of, told.against) == (scores[k], name, None)
+            assert told.total == pytest.approx(told.score, abs=1e-9) and told.caused == pytest.approx(told.score, abs=1e-9)
+            assert told.prediction == model.predict(X[70:71])[0] and "score" in repr(told)
+        told = explain(model, X[70], of=names[0], against=names[1])
+        lead = scores[0] - scores[1] if len(scores) > 2 else scores[0]
+        assert told.score == lead and told.caused == pytest.approx(lead, abs=1e-9)
+
+
+def test_the_class_to_explain_must_be_one_of_the_model():
+    model = Perceptron(random_state=0).fit(X, np.array(["setosa", "versicolor", "virginica"])[Y])
+    with pytest.raises(ValueError, match=r"no class 'setos'; the classes are .*; did you mean 'setosa'"):
+        explain(model, X[0], of="setos")
+    winner = explain(model, X[0]).prediction
+    with pytest.raises(ValueError, match="against itself"):
+        explain(model, X[0], against=winner)
+    assert explain(Perceptron(random_state=0).fit(X, Y), X[0], of="2").of == 2
+
+
+def test_importances_list_the_largest_weights_by_name():
+    texts = ["free money now", "lunch at noon", "win free money", "see you at lunch"]
+    model = Model(Perceptron(random_state=0), TextFeatures(ngram_range=(1, 1))).fit(texts, ["spam", "ham", "spam", "ham"])
+    listed = model.importances(3)
+    coef = model.estimator.coef_[0]
+    largest = np.sort(np.abs(coef))[::-1][:3]
+    assert [each.importance for each in listed] == largest.tolist() and len(listed) == 3
+    for each in listed:
+        assert coef[model.features.transform([each.name]).indices[0]] == each.weight and abs(each.weight) == each.importance
+    assert "+ for spam, - for ham" in repr(listed) and "the size of the weight" in repr(listed)
+    document = json.loads(json.dumps(listed.to_dict()))
+    assert [weight["name"] for weight in document["classes"][0]["weights"]] == [each.name for each in listed]
+    with pytest.raises(ValueError, match="n is 0"):
+        model.importances(0)
+    with pytest.raises(ValueError, match="VotedPerceptron does not decide by one sum"):
+        Model(separatrix.VotedPerceptron().fit(X, Y)).importances()
+
+
+def test_importances_of_k_classes_are_of_what_differs_between_them():
+    model = Model(Perceptron(random_state=0, multi_class="ovr").fit(X, Y))
+    coef = model.estimator.coef_
+    listed = model.importances(2)
+    assert list(listed.by_class) == [0, 1, 2]
+    for k, weights in listed.by_class.items():
+        deciding = np.abs(coef[k] - coef.mean(axis=0))
+        assert [each.name for each in weights] == [f"x{j}" for j in np.argsort(-deciding)[:2]]
+        assert [each.weight for each in weights] == coef[k][np.argsort(-deciding)[:2]].tolist()
+    assert "different scales cannot be compared" in listed.measure
+    scaled = Model(Perceptron(random_state=0).fit(X, Y)).importances(4, X=X)
+    for each in scaled:
+        j, coef = int(each.name[1:]), Perceptron(random_state=0).fit(X, Y).coef_
+        assert each.importance == pytest.approx(abs(coef[each.label, j] - coef[:, j].mean()) * X[:, j].std())
+    assert "over the 150 rows given" in scaled.measure
+
+
+@pytest.mark.parametrize("code", ["thermometer", "one-hot"])
+def test_a_column_is_as_important_as_its_part_of_the_score_varies(code):
+    draw = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {
+            "size": np.where(draw.random(300) < 0.1, np.nan, draw.normal(size=300).round(1)),
+            "job": draw.choice(["clerk", "smith", "cook"], 300),
+            "is_new": draw.random(300) < 0.5,
+            "since": pd.to_datetime("2024-01-01") + pd.to_timedelta(draw.integers(0, 700, 300), "D"),
+            "note": draw.choice(["at noon", "see you"], 300),
+        }
+    )
+    labels = np.where(table["size"].fillna(1) + (table["job"] == "cook") > 0.3, "yes", "no")
+    features = TableFeatures(code=code, roles={"note": "text"})
+    model = Model(AveragedPerceptron(random_state=0), features).fit(table, labels)
+    listed = {part.column: part.importance for part in model.importances().columns}
+    assert list(listed.values())[-1] is None and listed["note"] is None
+    parts = {name: [] for name in table}
+    for i in range(len(table)):
+        row = features.transform(table[i : i + 1])
+        products = (model.estimator.coef_[0][row.indices] * row.data).tolist()
+        for name, part in features.sums_by_column(row.indices, products).items():
+            parts[name].append(part)
+    for name in ("size", "job", "is_new"):
+        assert listed[name] == pytest.approx(np.ptp(parts[name]))
+    assert listed["since"] >= np.ptp(parts["since"]) > 0
+    measured = model.importances(X=table)
+    assert {part.column: part.importance for part in measured.columns} == pytest.approx(
+        {name: np.std(part) for name, part in parts.items()}
+    )
+    assert "importance of a column" in repr(measured) and "size" in repr(measured)

@@ -89,6 +89,34 @@ def test_explain_gives_the_terms_and_the_mistakes(messages, tmp_path):
     assert "there is no row 401" in call("explain", model, messages, "--row", 401, status=2)
 
 
+def test_explain_the_score_of_a_class_and_list_the_largest_weights(messages, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    lines = [",".join([*map(str, row), name]) for row, name in zip(X.tolist(), names.tolist(), strict=True)]
+    (tmp_path / "iris.csv").write_text("\n".join(["a,b,c,d,kind", *lines]) + "\n")
+    model = tmp_path / "iris.sepx"
+    call("train", tmp_path / "iris.csv", "-o", model, "--passes", 3)
+    explain = ("explain", model, tmp_path / "iris.csv", "--row", 120)
+    told = json.loads(call(*explain, "--class", "setosa", "--json"))
+    scores = {each["class"]: each["score"] for each in told["scores"]}
+    assert scores.keys() == set(names) and list(scores.values()) == sorted(scores.values(), reverse=True)
+    assert (told["of"], told["against"], told["score"]) == ("setosa", None, scores["setosa"])
+    lead = json.loads(call(*explain, "--class", "setosa", "--against", "virginica", "--json"))
+    assert lead["score"] == scores["setosa"] - scores["virginica"] == pytest.approx(lead["total"])
+    assert "that of setosa, the 3rd of 3, is" in call(*explain, "--class", "setosa")
+    assert "train with --record" in call(*explain)
+    assert "did you mean 'setosa'?" in call(*explain, "--class", "setossa", status=2)
+    listed = json.loads(call("info", model, "--weights", 4, "--json"))["weights"]
+    assert [each["class"] for each in listed["classes"]] == sorted(set(names))
+    assert all(len(each["weights"]) == 4 for each in listed["classes"])
+    assert {part["column"] for part in listed["columns"]} == {"a", "b", "c", "d"}
+    assert "setosa" in call("info", model, "--weights", 4) and "importance" not in call("info", model)
+    spam = tmp_path / "spam.sepx"
+    call("train", messages, "--label", "label", "--drop", "length", "--drop", "from", "-o", spam)
+    weights = json.loads(call("info", spam, "--weights", 4, "--json"))["weights"]["classes"][0]["weights"]
+    assert {weight["name"] for weight in weights} == {"free", "money", "lunch", "friend"}
+
+
 def test_the_spam_slide_from_a_file(tmp_path):
     data = tmp_path / "slide.jsonl"
     data.write_text('{"free": 1, "money": 1, "label": "SPAM"}\n{"free": 0, "money": 0, "label": "HAM"}\n')

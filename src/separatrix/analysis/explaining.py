@@ -3,26 +3,29 @@
     score = b + Σ_j w_j·x_j          and, since w is a sum of mistakes,          score = Σ_m f_m·c_m·⟨x̃, x̃_m⟩
 
 The correction of mistake m is c_m, with the sign of its class; f_m is 1, or for averaged weights the fraction of the
-averaged steps that came after it. For K classes the score is the lead of the winner over the runner-up, and w is the
-difference of their weights.
+averaged steps that came after it. For K classes the score is that of one class, or the lead of one over another, by default
+of the winner over the runner-up; then w is the difference of their weights.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix.analysis.explanation import BIAS, Cause, Explanation, Part, Term
+from separatrix.data.errors import did_you_mean
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.parameters import NotFittedError
 from separatrix.engine.pipelines import parts_of
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 
 _BLOCK_BYTES = 1 << 25
+UNSEEN = "(unseen; the weight is of others with its hash)"
 
 
 class LinearClassifier(Protocol):
@@ -45,8 +48,28 @@ class FeaturizedClassifier(Protocol):
     features: Any
 
 
+class Lead(NamedTuple):
+    """Which score is explained: that of the class `of`, or what it is ahead of the class `against`, by their numbers."""
+
+    of: int
+    against: int | None
+
+    def taken(self, values: Array) -> Any:
+        """Return what belongs to this score of values by class; of two classes there is one value, that of the second."""
+        if len(values) == 1:
+            return values[0] if self.of == 1 else -values[0]
+        return values[self.of] if self.against is None else values[self.of] - values[self.against]
+
+
 def explain(
-    model: LinearClassifier | FeaturizedClassifier, x: Any, *, features: Any = None, X: Any = None, n: int = 5
+    model: LinearClassifier | FeaturizedClassifier,
+    x: Any,
+    *,
+    of: Any = None,
+    against: Any = None,
+    features: Any = None,
+    X: Any = None,
+    n: int = 5,
 ) -> Explanation:
     """Explain the score that a linear classifier gives to one example.
 
@@ -55,6 +78,9 @@ def explain(
     model : a fitted linear classifier, a `Model`, or scikit-learn's `Pipeline` of our featurizer and our classifier
     x : one example: a row, a one-row table or matrix, a dict of named values (those left out are 0), or, with a featurizer,
         one of its inputs, such as a text
+    of : the class whose score is explained; by default, for two classes the second one, and for K classes the predicted one
+        against the runner-up
+    against : the class whose score is subtracted; by default, none if `of` is given
     features : the fitted featurizer before the classifier; a `Model` has its own
     X : the training examples, if the ledger has no rows (it has them with `record=True`)
     n : how many mistakes to list
@@ -85,6 +111,46 @@ def explain(
       +4  example 2 at step 3 (SPAM raised, HAM lowered)
     all of them together: 3
     """
+    estimator, features = linear_parts(model, features)
+    rows, name_of = _one_row(estimator, x, features)
+    coef, intercept = estimator.coef_, estimator.intercept_
+    scores = rows.scores(coef, intercept)[0]
+    winner, second = _first_two(estimator, scores)
+    labels = estimator.classes_.tolist()
+    lead = lead_of(labels, winner, second, of, against)
+    w, b, score = lead.taken(coef), float(lead.taken(intercept)), float(lead.taken(scores))
+    columns, values = _entries(rows)
+    products = (w[columns] * values).tolist()
+    entries = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
+    terms = [Term(name_of(j), value, weight, product) for j, value, weight, product in entries]
+    bias = b if b or getattr(estimator, "fit_intercept", True) else None
+    if bias is not None:
+        terms.append(Term(BIAS, 1.0, b, b))
+    terms.sort(key=lambda term: -abs(term.product))
+    by = by_columns(features, _values_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
+    explanation = Explanation(
+        labels[winner],
+        score,
+        ranked_scores(labels, scores),
+        terms,
+        math.fsum(term.product for term in terms),
+        columns=by,
+        of=labels[lead.of],
+        against=None if lead.against is None else labels[lead.against],
+    )
+    ledger = getattr(estimator, "ledger_", None)
+    if (why := _no_causes(ledger, X)) or ledger is None:
+        return replace(explanation, no_causes=why)
+    parts = contributions(ledger, rows, X, lead)
+    start = 0.0 if ledger.start is None else float(lead.taken(rows.scores(*ledger.start)[0]))
+    largest = np.argsort(-np.abs(parts), kind="stable")[: max(0, n)]
+    causes = [_cause(ledger, m, float(parts[m])) for m in largest.tolist()]
+    caused = math.fsum([start, *parts.tolist()])
+    return replace(explanation, causes=causes, caused=caused, start=start, n_mistakes=len(ledger))
+
+
+def linear_parts(model: Any, features: Any = None) -> tuple[Any, Any]:
+    """Return the fitted classifier of a model and its featurizer, or None; raise if it is not fitted, or not linear."""
     estimator, own_features = parts_of(model)
     features = own_features if features is None else features
     if not hasattr(estimator, "classes_"):
@@ -94,40 +160,60 @@ def explain(
         raise ValueError(
             f"a {type(estimator).__name__} does not decide by one sum over the features, so it has no terms to show"
         )
-    rows, names = _one_row(estimator, x, features)
-    coef, intercept = estimator.coef_, estimator.intercept_
-    scores = rows.scores(coef, intercept)[0]
-    winner, second = _first_two(estimator, scores)
-    labels = estimator.classes_.tolist()
+    return estimator, features
+
+
+def lead_of(labels: list[Any], winner: int, second: int, of: Any = None, against: Any = None) -> Lead:
+    """Return which score is explained, given the numbers of the predicted class and of the runner-up."""
+    first, other = (None if label is None else _number(labels, label) for label in (of, against))
+    if len(labels) == 2:
+        first = (1 if other is None else 1 - other) if first is None else first
+        other = 1 - first if other is None else other
+    elif first is None:
+        first, other = winner, second if other is None else other
+    if first == other:
+        raise ValueError(f"{labels[first]!r} cannot be explained against itself: name two different classes")
+    return Lead(first, None if len(labels) == 2 else other)
+
+
+def _number(labels: list[Any], label: Any) -> int:
+    if label in labels:
+        return labels.index(label)
+    if isinstance(label, str) and label in (written := [*map(str, labels)]):
+        return written.index(label)
+    listed = ", ".join(map(str, labels[:10])) + (" …" if len(labels) > 10 else "")
+    raise ValueError(f"there is no class {label!r}; the classes are {listed}{did_you_mean(label, labels)}")
+
+
+def ranked_scores(labels: list[Any], scores: Floats) -> dict[Any, float]:
+    """Return the scores by class, the highest first; of two classes that of the second."""
     if len(scores) == 1:
-        w, b, score = coef[0], float(intercept[0]), float(scores[0])
-        score_of = {labels[1]: score}
-    else:
-        w, b = coef[winner] - coef[second], float(intercept[winner] - intercept[second])
-        score = float(scores[winner] - scores[second])
-        score_of = {labels[k]: float(scores[k]) for k in (winner, second)}
-    columns, values = _entries(rows)
-    products = (w[columns] * values).tolist()
-    entries = zip(columns.tolist(), values.tolist(), w[columns].tolist(), products, strict=True)
-    terms = [Term(names(j), value, weight, product) for j, value, weight, product in entries]
-    bias = b if b or getattr(estimator, "fit_intercept", True) else None
-    if bias is not None:
-        terms.append(Term(BIAS, 1.0, b, b))
-    terms.sort(key=lambda term: -abs(term.product))
-    decision = (labels[winner], score, score_of, terms, math.fsum(term.product for term in terms))
-    by = by_columns(features, _values_of(x), columns, products, bias) if hasattr(features, "sums_by_column") else None
-    ledger = getattr(estimator, "ledger_", None)
-    why = _no_causes(ledger, X)
-    if ledger is None or why:
-        return Explanation(*decision, no_causes=why, columns=by)
-    parts = contributions(ledger, rows, X, winner, second)
-    start = 0.0
-    if ledger.start is not None:
-        initial = rows.scores(*ledger.start)[0]
-        start = float(initial[0] if len(initial) == 1 else initial[winner] - initial[second])
-    largest = np.argsort(-np.abs(parts), kind="stable")[: max(0, n)]
-    causes = [_cause(ledger, m, float(parts[m])) for m in largest.tolist()]
-    return Explanation(*decision, causes, math.fsum([start, *parts.tolist()]), start, len(ledger), columns=by)
+        return {labels[1]: float(scores[0])}
+    return {labels[k]: float(scores[k]) for k in np.argsort(-scores, kind="stable").tolist()}
+
+
+def feature_namer(estimator: Any, features: Any, X: Any = None, online: bool = False) -> Callable[[int], str]:
+    """Return a function that names a feature; a hashed one by the values of the rows X, the only ones that are meant.
+
+    Where a value of X is not among the names that the featurizer learned, its weight is that of others with the same hash,
+    and its name says so, unless the classifier learned more `online`.
+    """
+    if features is None:
+        names = getattr(estimator, "feature_names_in_", None)
+        return lambda j: f"x{j}" if names is None else str(names[j])
+    if not hasattr(features, "names_of"):
+        names = features.get_feature_names_out()
+        return lambda j: str(names[j])
+    of_rows = {} if X is None else features.names_in(X)
+
+    def name(j: int) -> str:
+        learned = features.names_of(j) if features.is_fitted() else []
+        if j not in of_rows:
+            return " | ".join(learned) or f"column {j}"
+        is_complete = learned and not online and not features.has_unnamed(j)
+        return " | ".join(f"{each} {UNSEEN}" if is_complete and each not in learned else each for each in of_rows[j])
+
+    return name
 
 
 def by_columns(
@@ -160,17 +246,12 @@ def _listed(x: dict[str, Any]) -> dict[str, Any]:
     return {name: value if are_columns else [value] for name, value in x.items()}
 
 
-def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, Any]:
+def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, Callable[[int], str]]:
     """Return the example as one row, and a function that names its columns."""
-    names = getattr(estimator, "feature_names_in_", None)
     if features is not None:
-        if isinstance(x, dict):
-            x = _listed(x)
-        read = features.transform([x] if isinstance(x, str | bytes) else x)
-        if hasattr(features, "names_of"):
-            return _checked(Rows(read), estimator), lambda j: " | ".join(features.names_of(j)) or f"column {j}"
-        names = features.get_feature_names_out()
-        return _checked(Rows(read), estimator), lambda j: str(names[j])
+        x = _listed(x) if isinstance(x, dict) else [x] if isinstance(x, str | bytes) else x
+        return _checked(Rows(features.transform(x)), estimator), feature_namer(estimator, features, x)
+    names, name_of = getattr(estimator, "feature_names_in_", None), feature_namer(estimator, None)
     if isinstance(x, dict):
         if names is None:
             raise ValueError("x has names, but the classifier was trained without names: give the values in order")
@@ -178,13 +259,13 @@ def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, 
         if unknown:
             raise ValueError(f"x names {unknown[0]!r}, which is not among the features")
         row = np.array([[float(x.get(name, 0.0)) for name in names.tolist()]])
-        return _checked(Rows(row), estimator), lambda j: str(names[j])
+        return _checked(Rows(row), estimator), name_of
     if getattr(x, "ndim", None) == 1 or (isinstance(x, list | tuple) and not (x and np.ndim(x[0]))):
         row = np.asarray(x).reshape(1, -1)
         named = _checked(Rows(row if row.dtype.kind == "f" else row.astype(np.float64)), estimator)
     else:
         named = _checked(estimator.read_rows(x), estimator)
-    return named, lambda j: f"x{j}" if names is None else str(names[j])
+    return named, name_of
 
 
 def _checked(rows: Rows, estimator: LinearClassifier) -> Rows:
@@ -219,22 +300,22 @@ def _no_causes(ledger: Ledger | None, X: Any) -> str:
     if ledger is None:
         return "this classifier does not learn from mistakes"
     if ledger.absent:
-        return "the model was saved without its ledger"
+        why = "training on shards only counts them" if ledger.limit == 0 else "the model was saved without its ledger"
+        return f"{why}; train with record=True, and save the ledger, to see them"
     if ledger.stored is None and X is None:
         return "their rows were not stored; train with record=True, or pass the rows as X="
     return ""
 
 
-def contributions(ledger: Ledger, x: Rows, X: Any, winner: int, second: int) -> Floats:
-    """Return the contribution of each mistake to the score of one row x (K classes: to the lead of winner over second)."""
+def contributions(ledger: Ledger, x: Rows, X: Any, lead: Lead) -> Floats:
+    """Return the contribution of each mistake to a score of one row x."""
     rows, numbers = ledger.mistaken_rows(X)
     K = 1 if len(ledger.classes) <= 2 else len(ledger.classes)
     up, down = ledger.up.astype(np.int64), ledger.down.astype(np.int64)
     if K == 1:
-        raised, lowered = np.where(up == 1, 1.0, 0.0), np.where(up == 1, 0.0, 1.0)
+        raised, lowered = (up == lead.of).astype(float), (up != lead.of).astype(float)
     else:
-        raised = (up == winner).astype(float) - (up == second)
-        lowered = (down == winner).astype(float) - (down == second)
+        raised, lowered = ((codes == lead.of).astype(float) - (codes == lead.against) for codes in (up, down))
     scale = ledger.correction.copy() if ledger.correction.size else np.ones(len(ledger))
     if ledger.kept is not None:
         scale[ledger.kept :] = 0.0

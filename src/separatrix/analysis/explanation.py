@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from separatrix.data.errors import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
@@ -19,6 +19,7 @@ BIAS = "BIAS"
 SHOWN = 20
 WIDTH = 40
 """The most characters of a value that are shown."""
+SHARED = "a | b: both have the same hash, so that they share one feature and its weight"
 
 
 class Term(NamedTuple):
@@ -53,8 +54,10 @@ class Cause(NamedTuple):
 class Explanation:
     """A score and the terms that add up to it.
 
-    `score` is what `decision_function` returns (two classes: the score of the second, which `scores` names), or the score of
-    the winner minus that of the runner-up (K classes; `scores` has both). `terms` are sorted by size and include the bias.
+    `score` is that of the class `of`, minus that of the class `against` unless that is None. By default it is, for two
+    classes, what `decision_function` returns, the score of the second class, and for K classes the score of the predicted
+    class minus that of the runner-up. `scores` has the scores of all classes, the highest first (two classes: that of the
+    second). `terms` are sorted by size and include the bias; a hashed feature is named by what the example has of it.
     Each product is rounded once, and so is their sum, `total` (by `math.fsum`). The score is summed in another order, so the
     two agree to 2ε·(n + 2)·Σ|w·x| for n terms (K classes: of both), and exactly if all numbers are integers below 2⁵³. For a
     table, `columns` has the same sum by columns, the largest first: a binned number or a text has many terms.
@@ -82,6 +85,8 @@ class Explanation:
     n_mistakes: int | None = None
     no_causes: str = ""
     columns: list[Part] | None = None
+    of: Any = None
+    against: Any = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON has them."""
@@ -108,29 +113,29 @@ class Explanation:
         return self._table(("column", "value", "its part"), rows, [part.product for part in columns[most:]])
 
     def _table(self, heads: Sequence[str], rows: Sequence[tuple[str, ...]], rest: list[float]) -> Table:
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        table, blank = Table(box=box.SIMPLE_HEAD, pad_edge=False), [""] * (len(heads) - 2)
-        for k, head in enumerate(heads):
-            table.add_column(head, justify="left" if k == 0 else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*(Text("".join(letter if letter.isprintable() else " " for letter in cell)) for cell in row))
+        table, blank = lined_table(heads, rows), [""] * (len(heads) - 2)
         if rest:
             table.add_row(f"… {len(rest):,} more", *blank, f"{math.fsum(rest):.6g}")
         table.add_section()
-        table.add_row("score" if len(self.scores) < 2 else "lead", *blank, f"{self.score:.6g}")
+        table.add_row("score" if self.against is None else "lead", *blank, f"{self.score:.6g}")
         return table
 
     def verdict(self) -> str:
-        """Return the decision and its score in a sentence."""
+        """Return the decision and the score that is explained in a sentence."""
         if len(self.scores) < 2:
-            (scored,) = self.scores or (self.prediction,)
-            whose = "" if scored == self.prediction else f" of {scored}"
+            of = self.prediction if self.of is None else self.of
+            whose = "" if of == self.prediction else f" of {of}"
             return f"{self.prediction}: the score{whose} is {self.score:.6g}"
-        (winner, high), (second, low) = self.scores.items()
-        return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
+        (winner, high), (second, low) = list(self.scores.items())[:2]
+        if (self.of, self.against) == (winner, second):
+            return f"{winner}: {high:.6g}, against {low:.6g} for {second}"
+        decision = f"{winner}: the score is {high:.6g}"
+        if self.against is None:
+            rank = list(self.scores).index(self.of) + 1
+            place = f"{_ordinal(rank)} of {len(self.scores)}"
+            return decision if rank == 1 else f"{decision}; that of {self.of}, the {place}, is {self.score:.6g}"
+        compared = f"{self.scores[self.of]:.6g}, against {self.scores[self.against]:.6g} for {self.against}"
+        return f"{decision}; explained is {self.of}: {compared}"
 
     def because(self, first_example: int = 0) -> str:
         """Return the mistakes that contributed most, one on each line, or why they are not available."""
@@ -153,22 +158,47 @@ class Explanation:
 
         yield Text(self.verdict())
         yield from filter(None, (self.table_of_columns(), self.table()))
+        if any(" | " in term.name for term in self.terms[:SHOWN]):
+            yield Text(f"{SHARED}\n")
         yield Text(self.because())
 
-    def text(self, most: int = SHOWN, first_example: int = 0) -> str:
+    def text(self, most: int = SHOWN, first_example: int = 0, width: int = 120) -> str:
         """Return all of it as text, with `most` terms at most; the examples of mistakes are counted from `first_example`."""
-        from rich.console import Console
-
-        out = io.StringIO()
         tables = filter(None, (self.table_of_columns(most), self.table(most)))
-        Console(file=out, width=120, color_system=None, markup=False, highlight=False).print(
-            self.verdict(), *tables, self.because(first_example), sep="\n"
-        )
-        written = "\n".join(line.rstrip() for line in out.getvalue().rstrip().splitlines())
-        return written.replace("\n\n\n", "\n\n")
+        shared = [f"{SHARED}\n"] * any(" | " in term.name for term in self.terms[:most])
+        return printed_text(self.verdict(), *tables, *shared, self.because(first_example), width=width)
 
     def __repr__(self) -> str:
         return self.text()
+
+
+def lined_table(heads: Sequence[str], rows: Iterable[tuple[str, ...]], numbers: int | None = None) -> Table:
+    """Return a table of which the last `numbers` columns are flush right, by default all but the first."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table, words = Table(box=box.SIMPLE_HEAD, pad_edge=False), 1 if numbers is None else len(heads) - numbers
+    for k, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if k < words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text("".join(letter if letter.isprintable() else " " for letter in cell)) for cell in row))
+    return table
+
+
+def printed_text(*parts: Any, width: int = 120) -> str:
+    """Return what a console of some width prints, without colours and blank ends."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    Console(file=out, width=width, color_system=None, markup=False, highlight=False).print(*parts, sep="\n")
+    written = "\n".join(line.rstrip() for line in out.getvalue().strip("\n").splitlines())
+    return written.replace("\n\n\n", "\n\n")
+
+
+def _ordinal(n: int) -> str:
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
 
 
 def _plain(value: Any) -> Any:

@@ -6,6 +6,7 @@ Messages of the rooms below name a remedy as a parameter of Python; `in_options`
 import os
 import re
 import shlex
+import shutil
 import sys
 import warnings
 from ast import literal_eval
@@ -123,6 +124,11 @@ def tell(verb: str, notes: Iterable[str]) -> None:
     """Print on standard error what a person should know of how the data were read."""
     for note in notes:
         click.echo(f"separatrix {verb}: note: {in_options(note)}", err=True)
+
+
+def terminal_width() -> int:
+    """Return how wide tables may be: as the terminal, and 120 characters at most."""
+    return min(120, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 120
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 HOOKS: Final = {
     "prove": "separatrix.proofs.certificate:checked_proof",
+    "importances": "separatrix.analysis.importances:importances",
     "report_bounds": "separatrix.analysis.bounds:report",
     "fit_on_cluster": "separatrix.cluster.fitting:fit_here",
     "predict_on_cluster": "separatrix.cluster.predicting:predict",

@@ -19,7 +19,7 @@ from separatrix.engine.parameters import (
     none,
     whole,
 )
-from separatrix.engine.rows import Array
+from separatrix.engine.rows import Array, Floats
 from separatrix.features.columns import NUMBERS
 from separatrix.features.columns.arrow_columns import NUMBER, TEXT, frame_of
 from separatrix.features.columns.leaks import LeakSearch
@@ -184,6 +184,26 @@ class TableFeaturizer(Parameterized):
         names: list[str] = part.names_of(k)
         return names
 
+    def names_in(self, X: Any) -> dict[int, list[str]]:
+        """Return what hashed features stand for in the rows of a table; other features are left out.
+
+        Two values of these rows that share a feature are both named; those of other rows are not, as they are by `names_of`.
+        """
+        return self.schema.names_in(frame_of(X))
+
+    def column_spans(self) -> dict[str, slice]:
+        """Return which features each column has, of those that have any."""
+        schema = self.schema
+        spans = {name: slice(base, base + schema.parts[name].width) for name, base in schema.bases.items()}
+        return {name: span for name, span in spans.items() if span.stop > span.start}
+
+    def spreads(self, weights: Floats) -> dict[str, float | None]:
+        """Return, for each column that has features, how much its part of a score varies by what is known of its values.
+
+        `weights` has a row for each class. None: not known without rows.
+        """
+        return {name: self.schema.parts[name].spread(weights[:, span]) for name, span in self.column_spans().items()}
+
     def sums_by_column(self, features: Any, values: Any) -> dict[str, float]:
         """Return, for each column that has features, the sum of the values that some of its features were given.
 
@@ -195,11 +215,10 @@ class TableFeaturizer(Parameterized):
         >>> features.sums_by_column(row.indices, row.data)
         {'age': 2.0, 'job': 1.0}
         """
-        schema = self.schema
-        names = [name for name, base in schema.bases.items() if schema.parts[name].width]
-        at = np.searchsorted([schema.bases[name] for name in names], features, side="right") - 1
+        spans = self.column_spans()
+        at = np.searchsorted([span.start for span in spans.values()], features, side="right") - 1
         summands = np.asarray(values, dtype=np.float64)
-        return {name: math.fsum(summands[at == k].tolist()) for k, name in enumerate(names)}
+        return {name: math.fsum(summands[at == k].tolist()) for k, name in enumerate(spans)}
 
     def has_unnamed(self, feature: int) -> bool:
         """Tell whether values without a name were hashed to the feature."""
@@ -211,9 +230,8 @@ class TableFeaturizer(Parameterized):
         schema = self.schema
         if not 0 <= feature < schema.width:
             raise IndexError(f"there is no feature {feature}: there are {schema.width}")
-        bases = schema.bases
-        name = [name for name in bases if bases[name] <= feature and schema.parts[name].width][-1]
-        return schema.parts[name], int(feature) - bases[name]
+        name, span = [(name, span) for name, span in self.column_spans().items() if span.start <= feature][-1]
+        return schema.parts[name], int(feature) - span.start
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return a name for each feature: what it stands for with " | " in between, or "column: column k" where nothing."""

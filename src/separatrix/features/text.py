@@ -267,6 +267,26 @@ class TextFeaturizer(Parameterized):
         """
         return self.index.names_of(self._in_range(column))
 
+    def names_in(self, X: Any) -> dict[int, list[str]]:
+        """Return the n-grams that some texts have, by their columns: several where they have the same hash.
+
+        Other n-grams that are hashed to the same column are not named, as they are by `names_of`. A column of a vocabulary
+        has one n-gram, whatever the texts are, and is left out.
+
+        Examples
+        --------
+        >>> from separatrix import TextFeatures
+        >>> features = TextFeatures(n_features=2, ngram_range=(1, 1)).fit(["free money", "at noon"])
+        >>> features.names_of(1), features.names_in(["money at home"])[1]
+        (['at', 'noon'], ['at', 'home'])
+        """
+        names: dict[int, list[str]] = {}
+        if (index := self._so_far() or self._new_index(names=0)) and isinstance(index, Hashed):
+            for grams, _ in self._analyzer().blocks(texts_of(X)):
+                for column, those in index.names_in(grams).items():
+                    names[column] = list(dict.fromkeys([*names.get(column, []), *those]))
+        return names
+
     def has_unnamed(self, column: int) -> bool:
         """Tell whether n-grams without a name were hashed to the column, `keep_names` having been reached."""
         return self.index.has_unnamed(self._in_range(column))

@@ -14,6 +14,7 @@ from separatrix.engine.parameters import NotFittedError
 from separatrix.learners.classifier import available_if
 
 if TYPE_CHECKING:
+    from separatrix.analysis.importances import Importances
     from separatrix.engine.protocols import Featurizer
     from separatrix.engine.rows import Array, Floats
 
@@ -262,6 +263,14 @@ class Model:
         X = self.transform(X)
         shares: Floats = self.estimator.predict_proba(X)
         return shares
+
+    def importances(self, n: int = 20, X: Any = None) -> Importances:
+        """Return the n largest weights by the names of their features, of each class if there are more than two.
+
+        With rows, texts or a table as X, features are ranked by how much their parts of the score vary over these rows.
+        """
+        largest: Importances = hook("importances")(self, n, X)
+        return largest
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know at a glance."""

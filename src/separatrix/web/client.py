@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 _RETRIED = (429, 503)
 _NDJSON = "application/x-ndjson"
@@ -90,9 +90,11 @@ class Client:
 
     # Reading.
 
-    def explain(self, example: Any) -> dict[str, Any]:
-        """Return the terms that the score of an example is the sum of."""
-        return self._json("POST", "/explain", self._encoded(example))
+    def explain(self, example: Any, of: Any = None, against: Any = None) -> dict[str, Any]:
+        """Return the terms that the score of an example is the sum of: of a class, minus that of another, if named."""
+        classes = {name: str(label) for name, label in (("class", of), ("against", against)) if label is not None}
+        query = f"?{urlencode(classes)}" if classes else ""
+        return self._json("POST", f"/explain{query}", self._encoded(example))
 
     def stats(self) -> dict[str, Any]:
         """Return how many examples were learned, and the progressive error."""

@@ -147,11 +147,18 @@ def test_a_text_model_from_nothing_explains_by_words(tmp_path):
         assert client.predict("free call")["prediction"] == "spam"
         names = {term["name"]: term["product"] for term in client.explain("free call at noon")["terms"]}
         assert names["free"] > 0 > names["noon"]
+        assert set(names) == {"free", "call", "at", "noon", "free call", "call at", "at noon", "BIAS"}
+        client.learn("train to town", "travel")
+        score = next(each["score"] for each in client.explain("free call")["scores"] if each["class"] == "ham")
+        assert client.explain("free call", of="ham")["score"] == score
+        assert client.explain("free call", of="ham", against="travel")["against"] == "travel"
+        with pytest.raises(ServerError, match=r"there is no class 'spa'; the classes are .*did you mean 'spam'"):
+            client.explain("free call", of="spa")
         assert {m["text"] for m in client.ledger()} <= {"free entry: call now", "see you at noon"}
         client.save_model(tmp_path / "m.sepx")
         told = client.predict("free call")["scores"]
     scores = load(tmp_path / "m.sepx").decision_function(["free call"])
-    assert {s["class"]: s["score"] for s in told}["spam"] == scores[0]
+    assert {s["class"]: s["score"] for s in told} == dict(zip(("ham", "spam", "travel"), scores[0].tolist(), strict=True))
 
 
 def test_a_column_that_was_left_out_may_hold_anything():

@@ -1,6 +1,8 @@
 """Explain the score of a row by its terms and training mistakes.
 
-The score is the sum of the terms; the mistakes shown are those of the training that contributed most to it.
+The score is the sum of the terms; the mistakes shown are those of the training that contributed most to it. For more than
+two classes it is the lead of the predicted class over the runner-up, unless --class names a class. Of hashed words and
+categories those are named that the row has.
 """
 
 import json
@@ -9,7 +11,7 @@ from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.errors import errors_reported, in_options, tell
+from separatrix.cli.errors import errors_reported, in_options, tell, terminal_width
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Data, Option, ReadingOptions
@@ -20,6 +22,10 @@ def explain(
     data: Data,
     row: Annotated[int, Option(min=1, help="Number of the row, from 1.")] = 1,
     top: Annotated[int, Option(min=1, help="How many terms and mistakes to show.")] = 10,
+    of: Annotated[str | None, Option("--class", metavar="CLASS", help="Explain the score of this class.")] = None,
+    against: Annotated[
+        str | None, Option(metavar="CLASS", help="Explain what the score is ahead of that of this class.")
+    ] = None,
     as_json: Json = False,
     *,
     reading: ReadingOptions,
@@ -35,7 +41,7 @@ def explain(
             if row < first + len(batch):
                 i = row - first
                 x = X[i : i + 1] if rows.model.features is None else rows.features_of(batch[i : i + 1])
-                explanation = explaining.explain(rows.model, x, n=top)
+                explanation = explaining.explain(rows.model, x, of=of, against=against, n=top)
                 place = batch.origin.place(i)
                 label: Any = None if y is None else y[i]
                 break
@@ -50,5 +56,5 @@ def explain(
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
     else:
         click.echo(place + ("" if label is None else f", labelled {label}"))
-        click.echo(explanation.text(top, first_example=1))
+        click.echo(explanation.text(top, first_example=1, width=terminal_width()))
     return 0

@@ -2,21 +2,30 @@
 
 import inspect
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.errors import described, errors_reported
+from separatrix.cli.errors import described, errors_reported, in_options, terminal_width
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import counted
+from separatrix.data.options import Option
 
 
-def info(model: ModelFile, as_json: Json = False) -> int:
+def info(
+    model: ModelFile,
+    weights: Annotated[
+        int | None, Option(min=1, help="List so many of the largest weights by name; for more than two classes, of each.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
     """Print what the file says."""
-    from separatrix.modelfile.archive import describe
+    from separatrix.modelfile.archive import describe, load
 
     with errors_reported("info", model):
         description = describe(model)
+        largest = None if weights is None else load(model, plain=True).importances(weights)
     facts = description.facts
     parameters = {name: value for name, value in description.parameters.items() if value is not None}
     document: dict[str, Any] = {
@@ -33,6 +42,10 @@ def info(model: ModelFile, as_json: Json = False) -> int:
     }
     if description.threshold is not None:
         document["threshold"] = description.threshold
+    if largest is not None:
+        of_columns = in_options(largest.measure_of_columns)
+        largest = replace(largest, measure=in_options(largest.measure), measure_of_columns=of_columns)
+        document["weights"] = largest.to_dict()
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False, default=str))
         return 0
@@ -51,6 +64,8 @@ def info(model: ModelFile, as_json: Json = False) -> int:
             f"  trained on {counted(facts['rows'], 'row')} of {facts['format']} data with the hash {facts['data'][:16]}…"
         )
         click.echo(f"  by separatrix {facts['version']}")
+    if largest is not None:
+        click.echo(f"\n{largest.text(terminal_width())}")
     return 0
 
 

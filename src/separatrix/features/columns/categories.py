@@ -121,6 +121,22 @@ class CategoryColumn:
         beyond = k - len(self.values)
         return [] if self.others is None else [f"{self.name}{self.between}{other}" for other in self.others.of(beyond)]
 
+    def names_in(self, column: Any) -> dict[int, list[str]]:
+        """Return the categories of some rows by their features, as far as those are hashed."""
+        return self._hashed_names(column.drop_null().unique())
+
+    def _hashed_names(self, values: Any) -> dict[int, list[str]]:
+        names: dict[int, list[str]] = {}
+        if self.others is not None:
+            for k, value in zip(self._features(values).tolist(), values.to_pylist(), strict=True):
+                if k >= len(self.values):
+                    names.setdefault(k, []).append(f"{self.name}{self.between}{value.decode('utf-8', 'replace')}")
+        return names
+
+    def spread(self, weights: Floats) -> float | None:
+        """Return the largest less the smallest part of a score (K classes: of the class where that is largest)."""
+        return float(np.ptp(weights, axis=1).max()) if self.width else 0.0
+
     def has_unnamed(self, k: int) -> bool:
         """Tell whether categories without a name were hashed to feature k."""
         beyond = k - len(self.values)
@@ -164,6 +180,14 @@ class SetColumn(CategoryColumn):
         self.n_missing += column.null_count
         self.n += len(column) - column.null_count
         self._meet(items_of(column, self.delimiter)[0].unique())
+
+    def names_in(self, column: Any) -> dict[int, list[str]]:
+        """Return the items of some sets by their features, as far as those are hashed."""
+        return self._hashed_names(items_of(column, self.delimiter)[0].unique())
+
+    def spread(self, weights: Floats) -> float | None:
+        """Return None: how much the part of a set in a score varies cannot be told without sets."""
+        return None
 
     def matrix(self, column: Any, dtype: Any) -> sp.csr_matrix:
         """Return the features of each set, a row each."""
@@ -242,6 +266,10 @@ class BooleanColumn:
     def names_of(self, k: int) -> list[str]:
         """Return the name of feature k."""
         return [f"{self.name} is missing" if k else self.name]
+
+    def spread(self, weights: Floats) -> float | None:
+        """Return the largest less the smallest part of a score (K classes: of the class where that is largest)."""
+        return float(np.ptp(np.pad(weights, ((0, 0), (1, 0))), axis=1).max())
 
     def has_unnamed(self, k: int) -> bool:
         """Tell whether feature k stands for more than its names: never."""

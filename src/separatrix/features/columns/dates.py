@@ -7,6 +7,7 @@ do not have every hour. A time of day has an ordinal, and its hour as a category
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -142,6 +143,12 @@ class DateColumn:
         """Return the name of feature k."""
         column, k = self._place(k)
         return column.names_of(k)
+
+    def spread(self, weights: Floats) -> float | None:
+        """Return the sum of what `spread` gives for the columns of which this one is made; None if it is None for one."""
+        parts = np.split(weights, np.cumsum([column.width for column in self.used])[:-1], axis=1)
+        spreads = [column.spread(part) for column, part in zip(self.used, parts, strict=True)]
+        return None if None in spreads else math.fsum(filter(None, spreads))
 
     def has_unnamed(self, k: int) -> bool:
         """Tell whether feature k stands for more than its names: never."""

@@ -170,6 +170,17 @@ class NumberColumn:
             return [f"{self.name} > {self.spelled(t)}" + ("" if upto is None else f" up to {self.spelled(upto)}")]
         return [f"{self.name} < {self.spelled(-t)}" + ("" if upto is None else f" down to {self.spelled(-upto)}")]
 
+    def spread(self, weights: Floats) -> float | None:
+        """Return the largest less the smallest part of a score over the bins, and where a value is missing.
+
+        For K classes it is that of the class where it is largest; None if there are no bins.
+        """
+        if self.numbers != "bins":
+            return None
+        above, below, missing = np.split(weights, [self.n_above, self.n_values], axis=1)
+        sides = [np.cumsum(side, axis=1) if self.thermometer else side for side in (above, below)]
+        return float(np.ptp(np.hstack([np.zeros((len(weights), 1)), *sides, missing]), axis=1).max())
+
     def spelled(self, x: float) -> str:
         """Return a number as the names of features have it."""
         return spell(x)

@@ -299,6 +299,15 @@ class Schema:
             matrices.insert(0, self._laid_out(columns, frame.n, dtype))
         return _beside(matrices, frame.n, width, dtype)
 
+    def names_in(self, frame: Frame) -> dict[int, list[str]]:
+        """Return what hashed features stand for in some rows."""
+        names: dict[int, list[str]] = {}
+        for name, part in self.parts.items():
+            if isinstance(part, CategoryColumn | TextColumn):
+                in_column = part.names_in(self._transformed(frame, name))
+                names |= {self.bases[name] + k: meanings for k, meanings in in_column.items()}
+        return names
+
     def values(self, frame: Frame) -> dict[str, Any]:
         """Return the values, of the columns of a table that are used, of which their features are made: Arrow arrays.
 

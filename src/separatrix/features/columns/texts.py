@@ -6,7 +6,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from separatrix.engine.rows import Array
+from separatrix.engine.rows import Array, Floats
 from separatrix.features.text import TextFeaturizer
 
 
@@ -42,6 +42,15 @@ class TextColumn:
         """Return the n-grams of feature k."""
         names = self.features.names_of(k)
         return names if self.alone else [f"{self.name}: {name}" for name in names]
+
+    def names_in(self, column: Any) -> dict[int, list[str]]:
+        """Return the n-grams of some texts by their hashed features."""
+        by_feature = self.features.names_in(column)
+        return {k: names if self.alone else [f"{self.name}: {name}" for name in names] for k, names in by_feature.items()}
+
+    def spread(self, weights: Floats) -> float | None:
+        """Return None: how much the part of a text in a score varies cannot be told without texts."""
+        return None
 
     def all_names(self) -> list[str]:
         """Return a name for each feature."""

@@ -76,6 +76,14 @@ class Hashed:
         """Return the names kept for a column."""
         return [] if self.names is None else self.names.of(column)
 
+    def names_in(self, grams: Grams) -> dict[int, list[str]]:
+        """Return which of some n-grams are hashed to each column, each once, in order."""
+        columns = np.abs(grams.hashes.view(np.int32).astype(np.int64)) % self.width
+        names: dict[int, dict[str, None]] = {}
+        for column, begin, end in zip(columns.tolist(), grams.begin.tolist(), grams.end.tolist(), strict=True):
+            names.setdefault(column, {})[grams.text[begin:end].tobytes().decode("utf-8", "replace")] = None
+        return {column: list(each) for column, each in names.items()}
+
     def has_unnamed(self, column: int) -> bool:
         """Tell whether n-grams were hashed to the column without being named."""
         return self.names is not None and bool(self.names.more[column])

@@ -160,7 +160,8 @@ def application(
     async def explain(request: Request) -> Response:
         allowed.check(request, False)
         body = await bodies.body(request)
-        return JSON(await asyncio.to_thread(lambda: queries.explanation(writer.buffer, reader.one(body, False))))
+        classes = [request.query_params.get(name) for name in ("class", "against")]
+        return JSON(await asyncio.to_thread(lambda: queries.explanation(writer.buffer, reader.one(body, False), *classes)))
 
     async def undo(request: Request) -> Response:
         allowed.check(request, True)

@@ -61,6 +61,8 @@ _SCHEMAS: dict[str, Any] = {
                 "items": _object({"column": {"type": "string"}, "value": {}, "product": {"type": "number"}}),
             },
             "total": {"type": "number"},
+            "of": _KNOWN_LABEL,
+            "against": _KNOWN_LABEL,
             "commit": _COUNT,
         }
     ),
@@ -213,10 +215,11 @@ def document(field: str) -> dict[str, Any]:
         "/explain": {
             "post": operation(
                 "explain",
-                "Explain a prediction: the terms whose sum is the score.",
+                "Explain a prediction: the terms whose sum is the score, by default the lead of the predicted class.",
                 _json("Explanation", "the explanation"),
                 reading,
                 requestBody=body("Example", False),
+                parameters=[{"name": name, "in": "query", "schema": {"type": "string"}} for name in ("class", "against")],
                 security=reads,
             )
         },

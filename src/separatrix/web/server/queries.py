@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 
-from separatrix.analysis.explaining import by_columns
+from separatrix.analysis.explaining import by_columns, feature_namer, lead_of, ranked_scores
 from separatrix.analysis.explanation import BIAS, Explanation, Term
-from separatrix.data.arrow_arrays import text_array
+from separatrix.data.arrow_arrays import text_array, value_array
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.request_reader import RequestExamples
+from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10
@@ -53,8 +54,10 @@ def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples) -> bytes:
     return b"".join(orjson.dumps(reply, option=orjson.OPT_APPEND_NEWLINE) for reply in replies)
 
 
-def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, Any]:
-    """Return the terms whose sum is the score of an example."""
+def explanation(
+    buffer: DoubleBuffer, examples: RequestExamples, of: str | None = None, against: str | None = None
+) -> dict[str, Any]:
+    """Return the terms whose sum is the score of an example: of a class, minus that of another one, if they are named."""
     with buffer.reading() as (live_model, number):
         if live_model.run is None or len(live_model.classes) < 2:
             label = live_model.classes[0] if live_model.classes else None
@@ -66,12 +69,12 @@ def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, An
         labels = live_model.run.classes.tolist()
         bias = live_model.run.bias
     winner = labels.index(label)
-    if len(scores) == 1:
-        w, offset, score, by_class = W[:, 0], float(b[0]), float(scores[0]), {labels[1]: float(scores[0])}
-    else:
-        second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
-        w, offset = W[:, winner] - W[:, second], float(b[winner] - b[second])
-        score, by_class = float(scores[winner] - scores[second]), {labels[k]: float(scores[k]) for k in (winner, second)}
+    second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
+    try:
+        lead = lead_of(labels, winner, second, of, against)
+    except ValueError as error:
+        raise RequestError(422, str(error)) from None
+    w, offset, score = lead.taken(W.T), float(lead.taken(b)), float(lead.taken(scores))
     name_of = _column_namer(live_model, buffer.index, examples)
     products = (w * row.data).tolist()
     values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), products, strict=True)
@@ -83,21 +86,22 @@ def explanation(buffer: DoubleBuffer, examples: RequestExamples) -> dict[str, An
     by = None
     if isinstance(live_model.features, TableFeaturizer) and examples.sources is not None:
         by = by_columns(live_model.features, examples.sources[0].get, row.indices, products, offset if bias else None)
-    result = Explanation(label, score, by_class, terms, total, no_causes=_NO_CAUSES, columns=by)
+    decision = (label, score, ranked_scores(labels, scores), terms, total)
+    classes = (labels[lead.of], None if lead.against is None else labels[lead.against])
+    result = Explanation(*decision, no_causes=_NO_CAUSES, columns=by, of=classes[0], against=classes[1])
     return result.to_dict() | {"commit": number}
 
 
 def _column_namer(live_model: LiveModel, index: FeatureIndex | None, examples: RequestExamples) -> Callable[[int], str]:
-    """Return a function that names a column; a hashed column is named by the words of the text in question."""
+    """Return a function that names a column; a hashed column is named by the words of the example in question."""
     if index is not None:
         return index.listed.__getitem__
-    features = live_model.features
-    assert features is not None
-    if isinstance(features, TextFeaturizer) and features.columns == "hashed" and not features.keep_names:
-        texts = text_array(examples.sources or [])
-        features = TextFeaturizer(**(features.get_params() | {"idf": False, "keep_names": 1 << 20})).fit(texts)
-    names_of = features.names_of
-    return lambda j: " | ".join(names_of(j)) or f"column {j}"
+    features, sources = live_model.features, examples.sources or []
+    rows: Any = text_array(sources) if isinstance(features, TextFeaturizer) else None
+    if isinstance(features, TableFeaturizer):
+        names = features.roles_.keys() - set(features.left_out())
+        rows = pa.table({name: value_array([row.get(name) for row in sources]) for name in names})
+    return feature_namer(None, features, rows, online=True)
 
 
 def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, limit: int) -> dict[str, Any]:
