@@ -154,7 +154,7 @@ def test_a_text_model_from_nothing_explains_by_words(tmp_path):
         assert client.explain("free call", of="ham", against="travel")["against"] == "travel"
         with pytest.raises(ServerError, match=r"there is no class 'spa'; the classes are .*did you mean 'spam'"):
             client.explain("free call", of="spa")
-        assert {m["text"] for m in client.ledger()} <= {"free entry: call now", "see you at noon"}
+        assert {m["text"] for m in client.ledger()} <= {"free entry: call now", "see you at noon", "train to town"}
         client.save_model(tmp_path / "m.sepx")
         told = client.predict("free call")["scores"]
     scores = load(tmp_path / "m.sepx").decision_function(["free call"])
