@@ -306,6 +306,16 @@ def test_the_score_of_any_class_is_the_sum_of_its_terms_and_mistakes(estimator, 
         assert told.score == lead and told.caused == pytest.approx(lead, abs=1e-9)
 
 
+def test_the_threshold_of_two_classes_decides_and_is_named():
+    model = Perceptron(random_state=0).fit(X, np.array(["no", "yes"])[(Y == 0).astype(int)])
+    score = model.decision_function(X[:1])[0]
+    assert explain(model, X[0]).prediction == "yes" and "needs" not in repr(explain(model, X[0]))
+    model.threshold_ = score + 1.0
+    told = explain(model, X[0])
+    assert told.prediction == model.predict(X[:1])[0] == "no" and told.score == score
+    assert f"no: the score of yes is {score:.6g}; yes needs a score above {score + 1:.6g}" in repr(told)
+
+
 def test_the_class_to_explain_must_be_one_of_the_model():
     model = Perceptron(random_state=0).fit(X, np.array(["setosa", "versicolor", "virginica"])[Y])
     with pytest.raises(ValueError, match=r"no class 'setos'; the classes are .*; did you mean 'setosa'"):

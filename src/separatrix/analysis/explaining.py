@@ -137,6 +137,7 @@ def explain(
         columns=by,
         of=labels[lead.of],
         against=None if lead.against is None else labels[lead.against],
+        threshold=getattr(estimator, "threshold_", None) if len(labels) == 2 else None,
     )
     ledger = getattr(estimator, "ledger_", None)
     if (why := _no_causes(ledger, X)) or ledger is None:
@@ -277,12 +278,11 @@ def _checked(rows: Rows, estimator: LinearClassifier) -> Rows:
     return rows
 
 
-def _first_two(estimator: LinearClassifier, scores: Floats) -> tuple[int, int]:
+def _first_two(estimator: Any, scores: Floats) -> tuple[int, int]:
     """Return the predicted class and the runner-up: the other class, or the highest of the others."""
+    winner = int(estimator.decide(scores[None], len(estimator.classes_))[0])
     if len(scores) == 1:
-        plus = scores[0] >= 0 if getattr(estimator, "tie", "") == "+1" else scores[0] > 0
-        return int(plus), 1 - int(plus)
-    winner = int(np.argmax(scores))
+        return winner, 1 - winner
     return winner, int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
 
 

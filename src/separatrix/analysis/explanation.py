@@ -87,6 +87,8 @@ class Explanation:
     columns: list[Part] | None = None
     of: Any = None
     against: Any = None
+    threshold: float | None = None
+    """What the score of the second of two classes must exceed for it to be predicted, if that is not 0."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as JSON has them."""
@@ -125,7 +127,8 @@ class Explanation:
         if len(self.scores) < 2:
             of = self.prediction if self.of is None else self.of
             whose = "" if of == self.prediction else f" of {of}"
-            return f"{self.prediction}: the score{whose} is {self.score:.6g}"
+            bound = f"; {next(iter(self.scores))} needs a score above {self.threshold:.6g}" if self.threshold else ""
+            return f"{self.prediction}: the score{whose} is {self.score:.6g}{bound}"
         (winner, high), (second, low) = list(self.scores.items())[:2]
         if (self.of, self.against) == (winner, second):
             return f"{winner}: {high:.6g}, against {low:.6g} for {second}"

@@ -68,6 +68,7 @@ def explanation(
         (label,) = live_model.decide(scores[None])
         labels = live_model.run.classes.tolist()
         bias = live_model.run.bias
+        threshold = live_model.learner.threshold_ if len(labels) == 2 else None
     winner = labels.index(label)
     second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
     try:
@@ -88,7 +89,7 @@ def explanation(
         by = by_columns(live_model.features, examples.sources[0].get, row.indices, products, offset if bias else None)
     decision = (label, score, ranked_scores(labels, scores), terms, total)
     classes = (labels[lead.of], None if lead.against is None else labels[lead.against])
-    result = Explanation(*decision, no_causes=_NO_CAUSES, columns=by, of=classes[0], against=classes[1])
+    result = Explanation(*decision, no_causes=_NO_CAUSES, columns=by, of=classes[0], against=classes[1], threshold=threshold)
     return result.to_dict() | {"commit": number}
 
 
