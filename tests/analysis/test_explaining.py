@@ -374,8 +374,8 @@ def test_a_column_is_as_important_as_its_part_of_the_score_varies(code):
         }
     )
     labels = np.where(table["size"].fillna(1) + (table["job"] == "cook") > 0.3, "yes", "no")
-    features = TableFeatures(code=code, roles={"note": "text"})
-    model = Model(AveragedPerceptron(random_state=0), features).fit(table, labels)
+    model = Model(AveragedPerceptron(random_state=0), TableFeatures(code=code, roles={"note": "text"})).fit(table, labels)
+    features = model.features
     listed = {part.column: part.importance for part in model.importances().columns}
     assert list(listed.values())[-1] is None and listed["note"] is None
     parts = {name: [] for name in table}
