@@ -54,6 +54,7 @@ def test_public_names_are_pinned():
         "save",
         "suspects",
         "trace",
+        "train",
     ]
     assert [estimator.__name__ for estimator in ESTIMATORS] == [
         "AveragedPerceptron",

@@ -8,7 +8,7 @@ for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,7 +84,7 @@ class TrainingState:
         return {f"best.{name}.{k}": array for name, arrays in parts.items() for k, array in enumerate(arrays)}
 
     @classmethod
-    def resumed(cls, run: Run, facts: dict[str, Any], arrays: dict[str, Array]) -> TrainingState:
+    def resumed(cls, run: Run, facts: dict[str, Any], arrays: Mapping[str, Array]) -> TrainingState:
         """Return the state that a checkpoint stores."""
         run.ledger.limit = LEDGER_BYTES // 32
         best = None

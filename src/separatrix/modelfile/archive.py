@@ -19,7 +19,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
-from separatrix.engine.parameters import NotFittedError
 from separatrix.engine.parcel import Parcel, StateError, flag, number, whole, word
 from separatrix.engine.pipelines import parts_of
 from separatrix.modelfile.atomic import replacing
@@ -78,11 +77,11 @@ def save(
     >>> load(path).predict([[1, 1], [1, 0]]).tolist()
     [1, 0]
     """
-    facts = getattr(model, "facts", {}) if facts is None else facts
+    if isinstance(model, Model):
+        model.check_fitted()
+        facts = model.facts if facts is None else facts
     estimator, own_features = parts_of(model)
     features = own_features if features is None else features
-    if estimator is None:
-        raise NotFittedError("this Model is not fitted yet: call fit first")
     parcel = Parcel()
     try:
         body: dict[str, Any] = {
@@ -90,7 +89,7 @@ def save(
             "version": __version__,
             "estimator": pack_classifier(estimator, parcel, "estimator", ledger),
             "features": None if features is None else pack_featurizer(features, parcel, "features"),
-            "facts": facts,
+            "facts": facts or {},
             "whole": ledger,
             "arrays": sorted(arrays or {}),
         }

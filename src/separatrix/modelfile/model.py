@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,7 +11,6 @@ import numpy as np
 from separatrix import __version__
 from separatrix.data.errors import counted, did_you_mean
 from separatrix.engine.hooks import hook
-from separatrix.engine.parameters import NotFittedError
 from separatrix.learners.classifier import available_if
 
 if TYPE_CHECKING:
@@ -78,15 +78,18 @@ class Model:
     ['spam']
     """
 
+    summary: Any = None
+    arrays: Mapping[str, Array] = {}
+    """Arrays that were stored beside the model."""
+    version, sha256 = __version__, ""
+    """The version that wrote the file, and its checksum."""
+
     def __init__(
         self, estimator: Any = None, features: Featurizer | str | None = AUTO, facts: dict[str, Any] | None = None
     ) -> None:
         self._parameters: dict[str, Any] = {"estimator": estimator, "features": features}
         self._fitted: dict[str, Any] = {}
-        self.facts: dict[str, Any] = {} if facts is None else facts
-        self.summary: Any = None
-        self.arrays: dict[str, Array] = {}
-        self.version, self.sha256 = __version__, ""
+        self._facts: dict[str, Any] = {} if facts is None else facts
 
     @property
     def estimator(self) -> Any:
@@ -107,6 +110,15 @@ class Model:
     def features(self, features: Any) -> None:
         self.set_params(features=features)
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is known of the training, as JSON values."""
+        return self._facts
+
+    @facts.setter
+    def facts(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+
     # scikit-learn's estimator protocol.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -115,7 +127,7 @@ class Model:
         if deep:
             for name in self._parameters:
                 part = self._part(name)
-                if part is not None:
+                if hasattr(part, "get_params"):
                     parameters |= {f"{name}__{key}": value for key, value in part.get_params().items()}
         return parameters
 
@@ -123,6 +135,9 @@ class Model:
         """Replace a part, or set a parameter of one; a fitted model stays as it is until it is fitted again."""
         for key, value in parameters.items():
             name, _, nested = key.partition("__")
+            if key == "facts":
+                self._facts = value
+                continue
             if name not in self._parameters:
                 near = did_you_mean(f"estimator__{key}", self.get_params())
                 raise ValueError(f"{name!r} is not a parameter of Model; its parameters are estimator and features{near}")
@@ -144,7 +159,7 @@ class Model:
             return hook("default_learner")()
         return hook("default_features")() if name == "features" and isinstance(part, str) else part
 
-    def fit(self, X: Any, y: Any, **settings: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **settings: Any) -> Self:
         """Learn the features of X, if there are any to learn, and the classifier; the parameters stay as they are.
 
         Rows without a label are left out, as `train` does, where `features` is "auto".
@@ -153,8 +168,10 @@ class Model:
         ----------
         X : data frame of pandas or polars, pyarrow table, dict of columns, list of texts, array or CSR matrix
         y : the labels
-        settings : those of the classifier's `fit`, such as sample_weight
+        sample_weight : the weight of each row, which multiplies its corrections
+        settings : others of the classifier's `fit`, such as X_val and y_val
         """
+        settings |= {} if sample_weight is None else {"sample_weight": sample_weight}
         features = self._parameters["features"]
         if isinstance(features, str) and features != AUTO:
             raise ValueError(f"features={features!r} must be 'auto', None, or one of TextFeatures and TableFeatures")
@@ -165,8 +182,12 @@ class Model:
             if features is not None:
                 features = self._to_fit("features")
                 X = features.fit_transform(X, y) if hasattr(features, "fit_transform") else features.fit(X, y).transform(X)
+                if settings.get("X_val") is not None:
+                    settings["X_val"] = features.transform(settings["X_val"])
             fitted, facts = {"estimator": estimator.fit(X, y, **settings), "features": features}, {}
-        self._fitted, self.facts, self.summary, self.arrays, self.sha256 = fitted, facts, None, {}, ""
+        self._fitted, self._facts = fitted, facts
+        for name in ("summary", "arrays", "version", "sha256"):
+            self.__dict__.pop(name, None)
         return self
 
     def _to_fit(self, name: str) -> Any:
@@ -188,7 +209,8 @@ class Model:
     @property
     def classes_(self) -> Array:
         """The classes of the classifier, sorted."""
-        classes: Array = self._fitted_part("estimator").classes_
+        self.check_fitted()
+        classes: Array = self.estimator.classes_
         return classes
 
     @property
@@ -204,15 +226,13 @@ class Model:
 
     def _reader(self) -> Any:
         """Return the part that reads the columns."""
-        self._fitted_part("estimator")
+        self.check_fitted()
         return self.estimator if self.features is None else self.features
 
-    def _fitted_part(self, name: str) -> Any:
-        """Return a part of a fitted model; raise before."""
+    def check_fitted(self) -> None:
+        """Raise before the first fit."""
         if not self.is_fitted():
-            error = NotFittedError if self.estimator is None else self.estimator.not_fitted_error
-            raise error("this Model is not fitted yet: call fit first")
-        return getattr(self, name)
+            raise self._part("estimator").not_fitted_error("this Model is not fitted yet: call fit first")
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""
@@ -220,22 +240,39 @@ class Model:
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn, the only caller, what the model takes."""
-        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags, TransformerTags
 
         features = self._parameters["features"]
         read = InputTags(sparse=features is None or features == AUTO)
         if features is not None:
-            read.string = read.categorical = read.allow_nan = True
-        classifier = ClassifierTags()
+            read.string = read.categorical = True
+            read.allow_nan = features != AUTO
         return Tags(
-            estimator_type="classifier", target_tags=TargetTags(required=True), classifier_tags=classifier, input_tags=read
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            transformer_tags=TransformerTags(),
+            input_tags=read,
         )
 
     # Predictions.
 
     def transform(self, X: Any) -> Any:
-        """Return what the classifier sees of X: its features, or X itself where there is no featurizer."""
-        self._fitted_part("estimator")
+        """Return what the classifier sees of X: its features, or the numbers of X where there is no featurizer."""
+        X = self._seen(X)
+        if self.features is not None:
+            return X
+        rows = self.estimator.read_rows(X)
+        rows.survey()
+        return rows.source
+
+    def fit_transform(self, X: Any, y: Any, **settings: Any) -> Any:
+        """Fit, and return what the classifier sees of X."""
+        return self.fit(X, y, **settings).transform(X)
+
+    def _seen(self, X: Any) -> Any:
+        """Return what the classifier is given: the features, or X itself where there is no featurizer."""
+        self.check_fitted()
         if self.features is None:
             return X
         names: Any = getattr(self.features, "feature_names_in_", ())
@@ -247,20 +284,20 @@ class Model:
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels of the rows of a table, of texts, or of X."""
-        X = self.transform(X)
+        X = self._seen(X)
         labels: Array = self.estimator.predict(X)
         return labels
 
     def decision_function(self, X: Any) -> Floats:
         """Return the scores of the rows."""
-        X = self.transform(X)
+        X = self._seen(X)
         scores: Floats = self.estimator.decision_function(X)
         return scores
 
     @available_if(_require_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, where the classifier was calibrated."""
-        X = self.transform(X)
+        X = self._seen(X)
         shares: Floats = self.estimator.predict_proba(X)
         return shares
 
@@ -274,8 +311,8 @@ class Model:
 
     def info(self) -> dict[str, Any]:
         """Return what there is to know at a glance."""
-        estimator = self._fitted_part("estimator")
-        ledger = getattr(estimator, "ledger_", None)
+        self.check_fitted()
+        estimator, ledger = self.estimator, getattr(self.estimator, "ledger_", None)
         summary: dict[str, Any] = {
             "estimator": estimator.public_name(),
             "parameters": estimator.get_params(deep=False),
