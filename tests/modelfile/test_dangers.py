@@ -16,6 +16,7 @@ from safetensors.numpy import save as write_tensors
 
 import separatrix
 from separatrix import KernelPerceptron, Model, Perceptron, TextFeatures, load, save
+from separatrix.engine import parcel
 from separatrix.modelfile.archive import FORMAT
 from separatrix.modelfile.errors import ModelFileError
 from support.round_trip import SPAM, TEXTS, X, Y, parts, signed
@@ -221,7 +222,7 @@ def test_each_wrong_thing_is_named(good, tmp_path):
         "checksum mismatch": [good[:-1] + bytes([good[-1] ^ 1])],
         "last_coef holds NaN": [with_coef(nan)],
         r"last_coef has shape \(1, 15\)": [with_coef(coef[:, :15])],
-        "last_coef holds float32, not f8": [with_coef(coef.astype(np.float32))],
+        "last_coef holds int32, not f8 or f4": [with_coef(coef.astype(np.int32))],
         "last_coef is missing": [signed(body, {k: v for k, v in arrays.items() if not k.endswith("last_coef")})],
         "class is 'os.system', which is unknown": [signed(body | {"estimator": {"class": "os.system"}}, arrays)],
     }
@@ -232,6 +233,80 @@ def test_each_wrong_thing_is_named(good, tmp_path):
                 load(tmp_path / "bad.sepx")
 
 
+# Weights that are stored in a compact form.
+
+COMPACT = [{}, {"float32": True}, {"resume": False}, {"resume": False, "float32": True}]
+
+
+@pytest.fixture(scope="module")
+def compact_files(tmp_path_factory):
+    """Small models with a mask for their weights and variances, which only larger ones have otherwise."""
+    path, files = tmp_path_factory.mktemp("compact") / "m.sepx", []
+    features = TextFeatures(n_features=16, ngram_range=(1, 1)).fit(TEXTS)
+    model = separatrix.AveragedPerceptron(random_state=0, record=True, rule="arow").fit(features.transform(TEXTS), SPAM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parcel, "MASKED_BYTES", 0)
+        for how in COMPACT:
+            save(model, path, features=features, **how)
+            files.append(path.read_bytes())
+            body, arrays = parts(files[-1])
+            masked = "used_coef" if "resume" in how else "last_coef"
+            assert body["format"] == 2 and f"estimator.run0.{masked}.mask" in arrays
+    return files
+
+
+@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_hostile_compact_files_are_usable_or_refused(compact_files, tmp_path_factory, data):
+    folder = tmp_path_factory.getbasetemp()
+    if refused(spoilt(data.draw(st.sampled_from(compact_files)), data), folder) is None:
+        model = load(folder / "bad.sepx")
+        try:
+            model.estimator.partial_fit(model.features.transform(TEXTS), model.estimator.classes_[:1].repeat(6))
+        except ValueError:
+            pass
+
+
+def test_each_wrong_thing_about_a_mask_is_named(compact_files, tmp_path):
+    whole, single, frozen, _ = compact_files
+    for data, name in (
+        (whole, "last_coef"),
+        (whole, "late_coef"),
+        (whole, "sigma"),
+        (single, "last_coef"),
+        (frozen, "used_coef"),
+    ):
+        body, arrays = parts(data)
+        at = f"estimator.run0.{name}"
+        mask, values = arrays[f"{at}.mask"], arrays[f"{at}.values"]
+        assert mask.shape == (2,) and 0 < len(values) < 16
+        nan, fewer = values.copy(), mask.copy()
+        nan[0] = np.nan
+        fewer[:] = 0
+        lines = {
+            "mask has shape": [{f"{at}.mask": mask[:1]}, {f"{at}.mask": np.append(mask, mask)}],
+            "mask holds int64, not u1": [{f"{at}.mask": mask.astype(np.int64)}],
+            "values has shape": [{f"{at}.values": values[1:]}, {f"{at}.mask": fewer}, {f"{at}.mask": mask | 255}],
+            "values holds NaN": [{f"{at}.values": nan}],
+            "values holds float16, not f8 or f4": [{f"{at}.values": values.astype(np.float16)}],
+        }
+        for line, changes in lines.items():
+            for change in changes:
+                assert f"{name}.{line}" in refused(signed(body, arrays | change), tmp_path)
+        missing = {key: array for key, array in arrays.items() if key != f"{at}.values"}
+        assert f"{name}.values is missing" in refused(signed(body, missing), tmp_path)
+    body, arrays = parts(frozen)
+    body["estimator"]["runs"][0]["resumable"] = 1
+    assert "resumable is 1, expected true or false" in refused(signed(body, arrays), tmp_path)
+
+
+def test_bits_beyond_the_last_weight_are_refused():
+    box = parcel.Parcel({"w.mask": np.array([1, 128], np.uint8), "w.values": np.ones(2)})
+    with pytest.raises(parcel.StateError, match=r"w\.mask is longer than the rest"):
+        box.take_weights("w", (3, 5))
+    assert box.take_weights("w", (2, 8)).reshape(-1).nonzero()[0].tolist() == [0, 15]
+
+
 def test_nothing_huge_is_asked_for(good, tmp_path):
     """Files of a few kilobytes that claim to be giants: refused within a memory that the claims would burst."""
     body, arrays = parts(good)
@@ -240,6 +315,20 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
         claimed = json.loads(json.dumps(body))
         claimed["estimator"]["n_features"] = claimed["features"]["state"]["parameters"]["n_features"] = d
         return claimed
+
+    def matrix(d, **changes):
+        """A file whose rule keeps a matrix of d² variances, which it does not hold."""
+        claimed = json.loads(json.dumps(body)) | {"features": None}
+        claimed["estimator"]["n_features"] = d
+        claimed["estimator"]["runs"][0]["rule"]["name"] = "arow-full"
+        claimed["estimator"]["runs"][0] |= changes
+        return claimed
+
+    def some(name, d):
+        return {
+            f"estimator.run0.{name}_coef.mask": np.zeros(d // 8, np.uint8),
+            f"estimator.run0.{name}_coef.values": np.ones(0),
+        }
 
     names = {f"estimator.run0.{kind}_coef" for kind in ("last", "late")}
     few = {f"{name}.{part}": np.zeros(1, dtype) for name in names for part, dtype in (("places", "i8"), ("values", "f8"))}
@@ -253,6 +342,7 @@ def test_nothing_huge_is_asked_for(good, tmp_path):
     giant = b'{"a":{"dtype":"F64","shape":[1000000000000000000,100],"data_offsets":[0,8]}}'
     nested = b'{"__metadata__":{"separatrix":"' + b"[" * 500_000 + b'"}}'
     files = [signed(wide(2**40), hollow), signed(wide(2**31), arrays), signed(hashed, arrays)]
+    files += [signed(wide(2**40), arrays | some("last", 64)), signed(matrix(2**16), arrays | some("last", 2**16))]
     files += [struct.pack("<Q", len(h)) + h + b"\0" * 12 for h in (overlapping, negative, giant, nested)]
     for i, data in enumerate(files):
         (tmp_path / f"{i}.sepx").write_bytes(data)

@@ -19,7 +19,9 @@ MOST = 1 << 62
 """The largest whole number in a state."""
 SPARE_BYTES = 1 << 26
 SPARE_FACTOR = 64
-"""Weights that are mostly 0 are stored without the zeros, where that does not save more than this factor and these bytes."""
+"""The places of few weights among zeros are stored where that does not save more than this factor and these bytes."""
+MASKED_BYTES = 1 << 16
+"""A smaller array is stored as it is, or by places: no version before format 2 reads a mask."""
 
 
 State = dict[str, Any]
@@ -63,10 +65,27 @@ def word(state: Any, key: str, among: Iterable[str]) -> str:
 
 
 class Parcel:
-    """Named arrays, as they are written to a file and read back."""
+    """Named arrays, as they are written to a file and read back.
 
-    def __init__(self, arrays: dict[str, Array] | None = None) -> None:
+    Attributes
+    ----------
+    ledger, resume : whether to put in the mistakes, and all else that only further learning needs; a learner refuses that
+        predicts with what would be left out
+    float32 : whether to round weights to float32
+    format : of the file that these arrays need: 2 where an older version would not understand them
+    """
+
+    def __init__(
+        self,
+        arrays: dict[str, Array] | None = None,
+        *,
+        ledger: bool = True,
+        resume: bool = True,
+        float32: bool = False,
+    ) -> None:
         self.arrays: dict[str, Array] = {} if arrays is None else arrays
+        self.ledger, self.resume, self.float32 = ledger and resume, resume, float32
+        self.format = 2 if float32 or not resume else 1
 
     def put(self, name: str, array: Array) -> None:
         """Add an array, in C order and little-endian."""
@@ -89,26 +108,58 @@ class Parcel:
 
     def put_weights(self, name: str, weights: Floats) -> None:
         """Add weights, without the zeros where they are many."""
+        if self.float32:
+            with np.errstate(over="ignore"):
+                weights = weights.astype(np.float32)
+            if not np.isfinite(weights).all():
+                raise StateError(f"{name} has weights that are too large for float32")
         flat = np.ascontiguousarray(weights).reshape(-1)
-        held = np.flatnonzero(flat.view(np.int64))  # by the bits: −0.0 is kept
-        if 3 * held.size < flat.size and flat.nbytes <= SPARE_BYTES + SPARE_FACTOR * 16 * held.size:
-            self.put(f"{name}.places", held)
-            self.put(f"{name}.values", flat[held])
+        places = np.flatnonzero(flat.view(f"i{flat.itemsize}"))  # by the bits: −0.0 is kept
+        n, held = flat.size, places.size
+        few = 3 * held < n if flat.nbytes < MASKED_BYTES else 64 * held < n  # 8 bytes for each, or a bit for all
+        if few and 8 * n <= SPARE_BYTES + SPARE_FACTOR * 16 * held:
+            self.put(f"{name}.places", places)
+            self.put(f"{name}.values", flat[places])
         else:
-            self.put(name, weights)
+            self.put_masked(name, weights, 0.0)
+
+    def put_masked(self, name: str, array: Array, rest: float) -> None:
+        """Add numbers, without those that are `rest` where that is smaller: a bit for each says whether it is stored."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        mask = flat.view(f"i{flat.itemsize}") != np.array(rest, flat.dtype).view(f"i{flat.itemsize}")
+        if flat.nbytes < MASKED_BYTES or np.count_nonzero(mask) * flat.itemsize + flat.size // 8 >= flat.nbytes:
+            self.put(name, array)
+            return
+        self.format = 2
+        self.put(f"{name}.mask", np.packbits(mask, bitorder="little"))
+        self.put(f"{name}.values", flat[mask])
 
     def take_weights(self, name: str, shape: tuple[int, ...]) -> Floats:
-        """Return weights of a known shape."""
+        """Return weights of a known shape, as float64."""
         if f"{name}.places" not in self.arrays:
-            return self.take(name, "f8", shape)
+            return self.take_masked(name, shape, 0.0)
         size = math.prod(shape)
         held = self.take(f"{name}.places", "i8", (-1,), low=0, high=size - 1)
-        values = self.take(f"{name}.values", "f8", held.shape)
+        values = self.take(f"{name}.values", "f8 f4", held.shape)
         if 8 * size > SPARE_BYTES + SPARE_FACTOR * 16 * held.size or np.any(held[1:] <= held[:-1]):
             raise StateError(f"{name} leaves out more zeros than allowed, or is not sorted")
         weights = np.zeros(size)
         weights[held] = values
         return weights.reshape(shape)
+
+    def take_masked(self, name: str, shape: tuple[int, ...], rest: float) -> Floats:
+        """Return numbers of a known shape, as float64, with `rest` where none is stored."""
+        if f"{name}.mask" not in self.arrays:
+            return self.take(name, "f8 f4", shape).astype(np.float64, copy=False)
+        size = math.prod(shape)
+        packed = self.take(f"{name}.mask", "u1", ((size + 7) // 8,))  # so that a file has a bit for each number it claims
+        mask = np.unpackbits(packed, bitorder="little").view(np.bool_)
+        if mask[size:].any():
+            raise StateError(f"{name}.mask is longer than the rest")
+        places = np.flatnonzero(mask)  # three times as fast as to assign by the mask
+        numbers = np.full(size, rest) if rest else np.zeros(size)
+        numbers[places] = self.take(f"{name}.values", "f8 f4", places.shape)
+        return numbers.reshape(shape)
 
     def put_strings(self, name: str, texts: Iterable[str]) -> None:
         """Add strings exactly as they are, laid end to end."""

@@ -50,7 +50,7 @@ class Learner(Protocol):
     def predict(self, X: Any) -> Array:
         """Return the predicted labels of X."""
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put the fitted classifier into a parcel, and return the rest of its state as JSON."""
 
 

@@ -1,17 +1,17 @@
-"""A run: the weights while they are trained, the clock, the ledger, and passes in memory (L1 5, L2 4, 9, L3 5, L4 2–8)."""
+"""A run: the weights while they are trained, the clock and the ledger (L1 5, L2 4, 9, L3 5, L4 2–8)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
-from separatrix.engine.orders import Visits, order_for, visits
+from separatrix.engine.orders import Visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, writable
@@ -33,6 +33,10 @@ class Snapshot(NamedTuple):
     spread: list[Array]
 
 
+_UNTOUCHED = {"diagonal": 1.0, "full": 0.0}
+"""What most numbers of Σ are as long as nothing has corrected them."""
+
+
 class Run:
     """The state of one training: its weights, its clock and its ledger."""
 
@@ -49,7 +53,9 @@ class Run:
         rule: Rule | None = None,
         keeps_rows: bool = False,
         start: Weights | None = None,
+        resumable: bool = True,
     ) -> None:
+        self.resumable = resumable
         self.bias, self.tie, self.multi_class, self.average = bias, tie, multi_class, average
         self.keeps_rows = keeps_rows
         self.rule = rule or Rule()
@@ -62,8 +68,8 @@ class Run:
             rule=self.rule,
             joint=len(classes) > 2 and multi_class == "joint",
         )
-        self.last = self.ledger.state(False, start)
-        self.late = Flat(self.last.K, n_features if average else 0, False)
+        self.last = self.ledger.state(False, start) if resumable else Flat(n_outputs(len(classes)), 0, False)
+        self.late = Flat(self.last.K, n_features if average and resumable else 0, False)
         self.tally = np.zeros(2)
         self.heaviest: Floats = np.ones(1) if self.rule.entry.relative else np.empty(0)
         self.per_pass: list[int] = []
@@ -91,6 +97,7 @@ class Run:
 
     def add_class(self, label: Any) -> None:
         """Meet a class for the first time: it starts from zero weights."""
+        self.check_resumable()
         before = len(self.classes)
         classes, place = with_newcomer(self.classes, label)
         self.ledger.tie = tie_code(self.tie, len(classes), self.multi_class)
@@ -102,6 +109,7 @@ class Run:
 
     def resize(self, d: int) -> None:
         """Make room for d features, or leave out all but the first d."""
+        self.check_resumable()
         self.last.resize(d)
         if self.average:
             self.late.resize(d)
@@ -121,6 +129,14 @@ class Run:
         """Let the average begin with the next step."""
         if self.average:
             self.ledger.average_after = self.ledger.steps
+
+    def check_resumable(self) -> None:
+        """Raise where only the weights that predict were saved."""
+        if not self.resumable:
+            raise ValueError(
+                "the model was saved with resume=False, without what further learning needs: it predicts, and cannot "
+                "continue to learn; train again, and save without resume=False"
+            )
 
     def weights(self) -> Weights:
         """Return the weights that the learner will use: averaged where it averages and has begun to, else the last."""
@@ -188,6 +204,7 @@ class Run:
     @contextmanager
     def presenting(self, rows: Rows) -> Iterator[Presenter | None]:
         """Yield the presenter of this run, whose clock is the ledger's; None while there is a single class."""
+        self.check_resumable()
         if rows.d != self.last.d:
             raise ValueError(f"the weights are for {self.last.d} features, but X has {rows.d}: fit again")
         ledger, self.used = self.ledger, None
@@ -232,15 +249,21 @@ class Run:
 
     # Saving.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
-        """Put the run into a parcel, with the mistakes of its ledger or without."""
-        self.last.weights().pack(parcel, f"{at}.last")
-        if self.average:
+    def pack(self, parcel: Parcel, at: str) -> State:
+        """Put the run into a parcel; the weights that it uses are enough to predict."""
+        resumable = self.resumable and parcel.resume
+        if not resumable:
+            parcel.format = 2
+        if resumable:
+            self.last.weights().pack(parcel, f"{at}.last")
+        if resumable and self.average:
             self.late.weights().pack(parcel, f"{at}.late")
-        if self.ledger.kept is not None:
+        if not resumable or self.ledger.kept is not None:
             self.weights().pack(parcel, f"{at}.used")
-        for name, array in zip(("sigma", "sigma_intercept"), self.last.spreads(), strict=False):
-            parcel.put(f"{at}.{name}", array)
+        if resumable and self.rule.spread:
+            sigma, sigma_intercept = self.last.spreads()
+            parcel.put_masked(f"{at}.sigma", sigma, _UNTOUCHED[self.rule.spread])
+            parcel.put(f"{at}.sigma_intercept", sigma_intercept)
         parcel.put(f"{at}.tally", self.tally)
         parcel.put(f"{at}.per_pass", np.array(self.per_pass, dtype=np.int64))
         parcel.put(f"{at}.left_out", self.left_out)
@@ -251,7 +274,8 @@ class Run:
             "radius_squared": float(self.radius_squared),
             **({"heaviest": float(self.heaviest[0])} if np.any(self.heaviest > 1.0) else {}),
             "rule": {"name": self.rule.name, "margin": float(self.rule.margin), "C": float(self.rule.C)},
-            "ledger": self.ledger.pack(parcel, f"{at}.ledger", with_mistakes),
+            "ledger": self.ledger.pack(parcel, f"{at}.ledger", resumable and parcel.ledger),
+            **({} if resumable else {"resumable": False}),
         }
 
     @classmethod
@@ -259,6 +283,14 @@ class Run:
         """Return the run that a parcel holds."""
         K, average, settings = n_outputs(len(classes)), flag(state, "average"), state["rule"]
         rule = Rule(word(settings, "name", RULES), number(settings, "margin"), number(settings, "C"))
+        resumable = flag({"resumable": True} | state, "resumable")
+        # What a file holds comes first, and then the room for as many features as it claims.
+        weights = Weights.unpack(parcel, f"{at}.last" if resumable else f"{at}.used", K, d)
+        spread: list[Array] = []
+        if resumable and rule.spread:
+            shape = (K, d) if rule.spread == "diagonal" else (K, d + 1, d + 1)
+            sigma = parcel.take_masked(f"{at}.sigma", shape, _UNTOUCHED[rule.spread])
+            spread = [sigma, parcel.take(f"{at}.sigma_intercept", "f8", (K,))]
         run = cls(
             *(classes, d),
             bias=flag(state, "bias"),
@@ -268,14 +300,14 @@ class Run:
             scored=flag(state["ledger"], "scored"),
             rule=rule,
             keeps_rows=flag(state, "keeps_rows"),
+            resumable=resumable,
         )
-        run.last.load(Weights.unpack(parcel, f"{at}.last", K, d))
-        if average:
+        if resumable:
+            run.last.load(weights)
+        if resumable and average:
             run.late.load(Weights.unpack(parcel, f"{at}.late", K, d))
-        if rule.spread:
-            shape = (K, d) if rule.spread == "diagonal" else (K, d + 1, d + 1)
-            sigma = parcel.take(f"{at}.sigma", "f8", shape), parcel.take(f"{at}.sigma_intercept", "f8", (K,))
-            run.last.load_spread([*sigma])
+        if spread:
+            run.last.load_spread(spread)
         run.tally = parcel.take(f"{at}.tally", "f8", (2,))
         run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
         run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
@@ -286,7 +318,9 @@ class Run:
             raise StateError("radius_squared is negative")
         run.radius_squared, run.heaviest[:] = radius_squared, max(1.0, number({"heaviest": 1.0} | state, "heaviest"))
         run.ledger.unpack(state["ledger"], parcel, f"{at}.ledger")
-        if run.ledger.kept is not None:
+        if not resumable:
+            run.used = weights
+        elif run.ledger.kept is not None:
             run.used = Weights.unpack(parcel, f"{at}.used", K, d)
         return run
 
@@ -294,7 +328,9 @@ class Run:
         return self.__dict__ | {"_presenter": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {"heaviest": np.ones(int(state["rule"].entry.relative))} | state  # earlier versions had no such array
+        # Earlier versions had neither.
+        earlier: dict[str, Any] = {"heaviest": np.ones(int(state["rule"].entry.relative)), "resumable": True}
+        state = earlier | state
         self.__dict__.update(state, **{name: writable(state[name]) for name in ("tally", "heaviest")})
 
 
@@ -309,92 +345,3 @@ def _count_presented(problem: Problem, block: Visits) -> int:
         return block.end - block.begin
     which = block.order[block.begin : block.end] if block.order.size else slice(block.begin, block.end)
     return int(np.count_nonzero(problem.weight[which]))
-
-
-class Watcher(Protocol):
-    """Somebody who looks at a run after each pass."""
-
-    def after_pass(self, run: Run, problem: Problem) -> None:
-        """See the run as it is now."""
-
-    def after_training(self, run: Run, problem: Problem) -> None:
-        """See the run at its end, unless it went back to an earlier pass."""
-
-
-class MemoryPasses:
-    """The passes of a run over examples in memory."""
-
-    def __init__(
-        self,
-        run: Run,
-        problem: Problem,
-        *,
-        average_from: int = 1,
-        accuracy: Callable[[], float] | None = None,
-        prove: Callable[[float], str] = lambda seconds: "undecided",
-        watcher: Watcher | None = None,
-    ) -> None:
-        self.run, self.problem, self.average_from = run, problem, average_from
-        self._order = order_for(run.order, problem.rows, problem.codes)
-        self._accuracy, self._prove, self._watcher = accuracy, prove, watcher
-        run.last.lay(problem.rows.sparse)
-
-    def make_pass(self, number: int) -> tuple[int, float]:
-        """Present all examples once, in the order of this pass."""
-        run, problem = self.run, self.problem
-        run.begin_pass(number, self.average_from)
-        steps, loss = run.ledger.steps, run.tally[1]
-        mistakes = run.present(problem, visits(self._order, problem.rows, run.seed, number))
-        if self._watcher is not None:
-            self._watcher.after_pass(run, problem)
-        return mistakes, float((run.tally[1] - loss) / max(1, run.ledger.steps - steps))
-
-    def sweep_is_clean(self) -> bool:
-        """Tell whether no example is a mistake under the last weights; an order that visits all has shown it."""
-        return self.run.order != "random" or not self.run.training_mistakes(self.problem, self.run.last)
-
-    def held_out_accuracy(self) -> float | None:
-        """Return the accuracy on the held-out examples, if there are any."""
-        return None if self._accuracy is None else self._accuracy()
-
-    def snapshot(self, passes: int) -> Snapshot:
-        """Return a copy of the weights and of the clock."""
-        return self.run.snapshot(passes)
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back to an earlier pass."""
-        self.run.restore(snapshot)
-
-    def finish(self) -> None:
-        """Show the run to its watcher."""
-        if self._watcher is not None:
-            self._watcher.after_training(self.run, self.problem)
-
-    def state(self) -> tuple[Array, ...]:
-        """Return the weights; with the perceptron rule they determine all that follows."""
-        return self.run.last.W, self.run.last.b
-
-    def past_states(self) -> Iterable[tuple[Array, ...]]:
-        """Return nothing: a training in memory is not resumed."""
-        return ()
-
-    def cycle_start(self, period: int) -> int:
-        """Return the first pass whose starting weights come back, by replaying the ledger at two places."""
-        ledger, rows = self.run.ledger, self.problem.rows
-        at = [mistakes for _, mistakes in ledger.pass_starts] + [len(ledger)]
-        tail, head = (ledger.state(rows.sparse, ledger.start) for _ in range(2))
-        ledger.replay_into(head, rows, ledger.example, slice(0, at[period]))
-        first = 0
-        while tail != head:
-            ledger.replay_into(tail, rows, ledger.example, slice(at[first], at[first + 1]))
-            ledger.replay_into(head, rows, ledger.example, slice(at[first + period], at[first + period + 1]))
-            first += 1
-        return first + 1
-
-    def verdict(self, seconds: float) -> str:
-        """Return what can be proven about the presented examples."""
-        return self._prove(seconds)
-
-    def is_finite(self) -> bool:
-        """Tell whether weights and averages are finite."""
-        return self.run.is_finite()

@@ -316,9 +316,9 @@ class FisherDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Esti
 
     # Saving: the moments, and what was found from them, so that no other LAPACK finds something else.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put a fitted discriminant into a parcel."""
-        state, discriminant = super().pack(parcel, at, with_mistakes), self._discriminant
+        state, discriminant = super().pack(parcel, at), self._discriminant
         parcel.put(f"{at}.n", discriminant.class_count)
         parcel.put(f"{at}.mean", discriminant.means)
         parcel.put(f"{at}.scatter", np.array([m.scatter for m in discriminant.moments]))

@@ -226,12 +226,12 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
 
     # Saving: the mistakes, and the rows of the examples on which they were made.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put a fitted learner into a parcel."""
-        if not with_mistakes:
+        if not parcel.ledger:
             raise StateError("a KernelPerceptron predicts with its mistakes: the ledger cannot be left out")
         ledger, kernel = self.ledger_, self.ledger_.kernel.pack()
-        state = super().pack(parcel, at, with_mistakes)
+        state = super().pack(parcel, at)
         for name in ("mistakes_per_pass_", "validation_scores_"):
             if hasattr(self, name):
                 parcel.put(f"{at}.{name}", np.array(getattr(self, name)))

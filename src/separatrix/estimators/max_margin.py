@@ -225,9 +225,9 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
 
     # Saving.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put a fitted classifier into a parcel."""
-        state = super().pack(parcel, at, with_mistakes)
+        state = super().pack(parcel, at)
         Weights(self.coef_, self.intercept_).pack(parcel, at)
         parcel.put(f"{at}.support", self.support_)
         parcel.put(f"{at}.dual_coef", self.dual_coef_)

@@ -172,6 +172,8 @@ def classifier_of(learner: OnlineLearner) -> RiverClassifier:
     """Return a River classifier that learns as `learner` does, and continues from what it has learned."""
     if Classifier is object:
         raise ImportError("to_river needs the package river: pip install 'separatrix[river]'")
+    if hasattr(learner, "run_"):
+        learner.run_.check_resumable()
     if learner.calibrate is not None:
         raise ValueError("a stream has no held-out scores: set calibrate=None")
     if learner.class_weight == "balanced":

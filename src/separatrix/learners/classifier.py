@@ -100,7 +100,7 @@ class PlainClassifier(Parameterized):
 
     # Saving.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put a fitted classifier into a parcel: here its parameters, features and classes."""
         parameters = {name: parcel.put_value(f"{at}.{name}", value) for name, value in self.get_params(deep=False).items()}
         names = getattr(self, "feature_names_in_", None)
@@ -112,8 +112,9 @@ class PlainClassifier(Parameterized):
             "named": names is not None,
             "classes": parcel.put_labels(f"{at}.classes", self.classes_),
         }
-        threshold = self._threshold(len(self.classes_))
-        return state | {"threshold": threshold} if threshold else state
+        if threshold := self._threshold(len(self.classes_)):
+            state["threshold"], parcel.format = threshold, 2
+        return state
 
     @classmethod
     def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:

@@ -13,12 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from separatrix.engine.ledger import NEVER
+from separatrix.engine.memory_passes import Watcher
 from separatrix.engine.parameters import Constraint, boolean, choices, none, number, whole
 from separatrix.engine.parcel import Parcel, State
 from separatrix.engine.pocket import Pocket
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Rows, feature_names_of
-from separatrix.engine.run import Run, Watcher
+from separatrix.engine.run import Run
 from separatrix.engine.stopping import History
 from separatrix.engine.votes import Ballot
 from separatrix.engine.weights import Flat, Weights

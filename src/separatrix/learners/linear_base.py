@@ -15,6 +15,7 @@ from separatrix.engine.hooks import hook
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.loop import train
+from separatrix.engine.memory_passes import MemoryPasses, Watcher
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, verbosity, whole
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
 from separatrix.engine.parcel import number as number_of
@@ -22,7 +23,7 @@ from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, feature_names_of
 from separatrix.engine.rules import MIXES, MULTI_CLASS, ORDERS, RULES, TIES, Rule
-from separatrix.engine.run import MemoryPasses, Run, Watcher
+from separatrix.engine.run import Run
 from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
 from separatrix.engine.user_warnings import warn_user
 from separatrix.engine.weights import Weights, n_outputs
@@ -281,13 +282,14 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         """Return the last weights of the fit before, for a warm start; None before the first fit."""
         if not hasattr(self, "run_"):
             return None
+        self._check_unchanged(self.run_)
         if not np.array_equal(classes, self.classes_) or self.run_.last.d != n_features:
             raise ValueError("warm_start=True needs the same classes and features as the fit before")
-        self._check_unchanged(self.run_)
         return self.run_.last.weights()
 
     def _check_unchanged(self, run: Run) -> None:
         """Raise where a parameter that the weights depend on was changed since the run began."""
+        run.check_resumable()
         for name, value in self._begun(run).items():
             if getattr(self, name) != value:
                 raise ValueError(
@@ -328,11 +330,11 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
 
     # Saving.
 
-    def pack(self, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+    def pack(self, parcel: Parcel, at: str) -> State:
         """Put a fitted learner into a parcel: its run, or one for each C that a stream still tries."""
-        if not with_mistakes and self.stores_rows:
+        if not parcel.ledger and self.stores_rows:
             raise StateError(f"a {self.public_name()} predicts with its mistakes: the ledger cannot be left out")
-        state = super().pack(parcel, at, with_mistakes) | self._pack_end()
+        state = super().pack(parcel, at) | self._pack_end()
         state["numbers"] = {name: float(getattr(self, name)) for name in _NUMBERS if hasattr(self, name)}
         if hasattr(self, "C_scores_"):
             parcel.put(f"{at}.C_scores", np.array([*self.C_scores_.items()], dtype=np.float64).reshape(-1, 2))
@@ -341,9 +343,9 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         if hasattr(self, "shard_mistakes_"):
             parcel.put(f"{at}.shard_mistakes", self.shard_mistakes_)
             state["mix"] = self.mix_
-        runs = self.runs()
+        runs = self.runs() if parcel.resume else [self.run_]
         state["chosen"] = next(i for i, run in enumerate(runs) if run is self.run_)
-        state["runs"] = [run.pack(parcel, f"{at}.run{i}", with_mistakes) for i, run in enumerate(runs)]
+        state["runs"] = [run.pack(parcel, f"{at}.run{i}") for i, run in enumerate(runs)]
         return state
 
     @classmethod

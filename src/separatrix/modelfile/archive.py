@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 FORMAT = 2
 """Raised when files are written that an older version would misread; every older format stays readable.
 
-Format 2 has a threshold of the decision between two classes, which a reader of format 1 would pass over; files without one
-are written in format 1.
+A file has the lowest format that can describe it (`Parcel.format`). Format 2 has a threshold of the decision between two
+classes, masks, float32, and models that cannot continue to learn.
 """
 KEY = "separatrix"
 MOST_HEADER_BYTES = 1 << 26
@@ -54,6 +54,8 @@ def save(
     facts: dict[str, Any] | None = None,
     arrays: dict[str, Array] | None = None,
     ledger: bool = True,
+    resume: bool = True,
+    float32: bool = False,
 ) -> None:
     """Write a fitted classifier, or a `Model`, to a file: all of it, so that learning can continue exactly as it would have.
 
@@ -66,7 +68,11 @@ def save(
     features : the fitted featurizer before the classifier, or None
     facts, arrays : what else to store: JSON values (the data, their schema, their checksum), and arrays by name
     ledger : False leaves the mistakes out: a smaller file, that predicts and learns the same and cannot replay or explain by
-        mistakes. A voted perceptron predicts with its mistakes, and needs them.
+        mistakes. A voted and a kernel perceptron predict with their mistakes, and need them.
+    resume : False leaves out the mistakes and all else that only further learning needs, such as the sums behind averaged
+        weights: a file that predicts the same, and cannot continue to learn. Of a `FisherDiscriminant` and a
+        `MaxMarginClassifier` nothing is left out.
+    float32 : True rounds the weights to float32, which may change predictions where two scores are nearly equal
 
     Examples
     --------
@@ -82,21 +88,19 @@ def save(
         facts = model.facts if facts is None else facts
     estimator, own_features = parts_of(model)
     features = own_features if features is None else features
-    parcel = Parcel()
+    parcel = Parcel(ledger=ledger, resume=resume, float32=float32)
     try:
         body: dict[str, Any] = {
-            "format": 1,
             "version": __version__,
-            "estimator": pack_classifier(estimator, parcel, "estimator", ledger),
+            "estimator": pack_classifier(estimator, parcel, "estimator"),
             "features": None if features is None else pack_featurizer(features, parcel, "features"),
             "facts": facts or {},
-            "whole": ledger,
+            "whole": parcel.ledger,
             "arrays": sorted(arrays or {}),
         }
     except StateError as error:
         raise ModelFileError(str(error)) from None
-    if "threshold" in body["estimator"]:
-        body["format"] = 2
+    body["format"] = parcel.format
     for name, array in (arrays or {}).items():
         parcel.put(f"arrays.{name}", array)
     _check_width(features, estimator.n_features_in_)

@@ -57,12 +57,12 @@ def name_of(thing: Any, homes: dict[str, Homes]) -> str:
     return name
 
 
-def pack_classifier(classifier: Learner, parcel: Parcel, at: str, with_mistakes: bool) -> State:
+def pack_classifier(classifier: Learner, parcel: Parcel, at: str) -> State:
     """Put a fitted classifier into a parcel."""
     name = name_of(classifier, CLASSIFIERS)
     if not classifier.is_fitted():
         raise classifier.not_fitted_error(f"this {name} is not fitted yet: call fit first")
-    return {"class": name, **classifier.pack(parcel, at, with_mistakes)}
+    return {"class": name, **classifier.pack(parcel, at)}
 
 
 def unpack_classifier(state: State, parcel: Parcel, at: str, plain: bool) -> Any:

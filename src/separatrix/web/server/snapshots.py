@@ -77,6 +77,11 @@ def prepared_to_stream(model: Model) -> Model:
             f'the rule "{estimator.rule}" needs a matrix over all features, and new features may appear: '
             "train with the rule arow"
         )
+    if hasattr(estimator, "run_"):
+        try:
+            estimator.run_.check_resumable()
+        except ValueError as error:
+            raise DataError(str(error)) from None
     estimator.set_params(calibrate=None)
     if estimator.C == "auto":
         estimator.set_params(C=estimator.run_.rule.C)
