@@ -1,9 +1,11 @@
 """The map of classifiers, on the reader's own data: every model a row, prepared inside the fold, none aborts the rest."""
 
 import json
+import re
 import shlex
 import statistics
 import time
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
@@ -19,11 +22,11 @@ from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from separatrix import Perceptron, compare
-from separatrix.analysis import cross_validation
+from separatrix import Perceptron, TextFeatures, compare, load
+from separatrix.analysis import model_trial
 from separatrix.analysis.catalogue import MAP, NaiveBayes, Setting, View
 from separatrix.analysis.comparison import VIEWS, sparkline
-from separatrix.analysis.mixed_table import AS_THEY_ARE, FULL_RANK, SCALED, prepared, read_columns
+from separatrix.analysis.model_features import Form, table_of
 from separatrix.cli import app
 
 RUNNER = CliRunner()
@@ -171,7 +174,9 @@ def test_a_model_that_fails_is_a_row_with_its_reason():
     X, y = load_iris(return_X_y=True)
     found = compare(X[:101], y[:101])
     assert found.folds == 2
-    assert found.notes == ["2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"]
+    *leaks, folds = found.notes
+    assert folds == "2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"
+    assert all("alone predicts the label" in note for note in leaks)  # versicolor is told from setosa by either width
     assert "only 1 sample in class 2" in found["QDA"].failure
     assert found["LDA"].accuracy > 0.9
     assert found.rows[-1].model == "QDA"
@@ -201,70 +206,202 @@ def test_interrupts_are_not_swallowed(monkeypatch):
         compare(*load_iris(return_X_y=True))
 
 
+class Slow(ClassifierMixin, BaseEstimator):
+    """Takes a millisecond for each row, and remembers how many rows it was given."""
+
+    fits: ClassVar[list[int]] = []
+
+    def fit(self, X, y):
+        self.fits.append(len(y))
+        time.sleep(len(y) / 1000)
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(X.shape[0], int)
+
+
+def test_a_model_that_exceeds_its_budget_is_dropped_before_it_is_fitted_to_all_rows(monkeypatch):
+    views = View("slow", "x", "y", lambda s: Slow(), lambda m: 1), MAP[0]
+    monkeypatch.setattr("separatrix.analysis.catalogue.MAP", views)
+    monkeypatch.setattr(Slow, "fits", [])
+    X, y = make_classification(4000, random_state=0)
+    found = compare(X, y, budget=8)
+    assert max(Slow.fits) == 500
+    row = found["slow"]
+    assert row.dropped and row.accuracy is None and found.rows[-1] is row
+    assert re.fullmatch(r"5 folds would take about [\d.]+ s or more, and budget=8 allows less", row.failure), row
+    assert found["naive Bayes"].accuracy > 0.8 and not found["naive Bayes"].dropped
+    assert f"slow: dropped: {row.failure}" in repr(found) and "dropped" in found.to_markdown()
+    few = compare(X[:400], y[:400], budget=0.1)["slow"]  # judged by its first fold
+    assert few.dropped and Slow.fits[-1] == 320
+    assert compare(X[:400], y[:400])["slow"].accuracy == pytest.approx(0.5, abs=0.1)
+
+
+def test_an_interrupt_on_the_command_line_gives_what_there_is(monkeypatch):
+    class Stopped(Slow):
+        def fit(self, X, y):
+            if len(y) > 90 and len([n for n in self.fits if n > 90]) == 2:
+                raise KeyboardInterrupt
+            return super().fit(X, y)
+
+    views = View("stopped", "x", "y", lambda s: Stopped(), lambda m: 1), next(view for view in MAP if view.model == "LDA")
+    monkeypatch.setattr("separatrix.analysis.catalogue.MAP", views)
+    monkeypatch.setattr(Slow, "fits", [])
+    done = RUNNER.invoke(app, ["compare", "iris", "--json"])
+    assert done.exit_code == 130, done.output
+    result = json.loads(done.stdout)
+    assert result["interrupted"] and result["notes"] == [
+        "interrupted in fold 3 of 5: the means are those of the folds before"
+    ]
+    assert [len(row["accuracies"]) for row in result["rows"]] == [2, 2]
+    assert result["rows"][0]["note"] == "only 2 of 5 folds"
+    Slow.fits[:] = [100, 100]
+    done = RUNNER.invoke(app, ["compare", "iris"])
+    assert done.exit_code == 130 and not done.stdout
+    assert done.stderr == "separatrix compare: interrupted before any model was measured\n"
+
+
+def test_the_row_of_train_is_what_train_gives(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 150)
+    words = np.array([["good film", "fine plot", "see it"], ["bad film", "dull plot", "avoid it"]])
+    frame = pd.DataFrame(
+        {
+            "size": (rng.normal(size=150) + y).round(3),
+            "colour": rng.choice(["red", "green"], 150),
+            "review": [
+                " and ".join([*rng.choice(words[k], 2), str(rng.integers(100))]) for k in (y + (rng.random(150) < 0.2)) % 2
+            ],
+            "kind": np.where(y, "yes", "no"),
+        }
+    )
+    frame.to_csv(tmp_path / "all.csv", index=False)
+    done = RUNNER.invoke(
+        app, ["compare", str(tmp_path / "all.csv"), "--json", "--models", "separatrix train", "--seed", "3"]
+    )
+    result = json.loads(done.stdout)
+    assert result["columns"] == "1 numeric, 1 categorical and 1 text columns"
+    accuracies = []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=3).split(y, frame["kind"]):
+        frame.iloc[train].to_csv(tmp_path / "train.csv", index=False)
+        trained = ["train", str(tmp_path / "train.csv"), "-o", str(tmp_path / "model.sepx"), "--seed", "3", "--quiet"]
+        assert RUNNER.invoke(app, trained).exit_code == 0
+        predicted = load(tmp_path / "model.sepx").predict(frame.iloc[test].drop(columns="kind"))
+        accuracies.append(float(np.mean(predicted == frame["kind"].to_numpy()[test])))
+    assert result["rows"][0]["accuracies"] == accuracies and 0.7 < np.mean(accuracies) < 1
+
+
+def test_text_is_learned_from(tmp_path):
+    path = tmp_path / "messages.csv"
+    rows = ["spam,win free money now", "ham,see you at lunch", "spam,free prize: claim your money", "ham,is lunch at noon?"]
+    path.write_text("\n".join(["kind,message", *rows]) + "\n")
+    for options in ([], ["--text", "message"], ["--text", "1"]):
+        done = RUNNER.invoke(app, ["compare", str(path), "--label", "kind", "--json", *options])
+        result = json.loads(done.stdout)
+        assert result["columns"] == "1 text column", done.output
+        accuracies = {row["model"]: row["accuracy"] for row in result["rows"]}
+        assert accuracies["separatrix train"] == accuracies["naive Bayes"] == accuracies["logistic regression"] == 1
+        assert {row["model"]: row["failure"] for row in result["rows"]}["LDA"].startswith("fold 1: The number of samples")
+    done = RUNNER.invoke(app, ["compare", str(path), "--label", "kind", "--json", "--categorical", "message"])
+    assert json.loads(done.stdout)["columns"] == "1 categorical column"
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("a,b,y\n1,x,1.5\n2,z,2.5\n3,x,1.5\n4,z,2.5\n", "labels are numbers with fractions, such as 1.5"),
+        ("a,b,y\n1,x,u\n2,z,v\n3,z,w\n", "no class has two examples"),
+        ("a,b,y\n1,x,u\n2,z,v\n", "its training rows have only 1 class: "),
+    ],
+)
+def test_what_train_accepts_is_compared(tmp_path, text, note):
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    assert RUNNER.invoke(app, ["train", str(path)]).exit_code == 0
+    done = RUNNER.invoke(app, ["compare", str(path), "--models", "naive bayes, perceptron, separatrix train"])
+    assert done.exit_code == 0 and note in " ".join(done.stdout.split()), done.output
+
+
 def test_what_would_take_too_long_is_not_tried(monkeypatch):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr(cross_validation, "PAIRS", 1000)
+    monkeypatch.setattr(model_trial, "PAIRS", 1000)
     assert compare(X, y, models="k-NN").rows[0].failure == "too slow: it compares 150 examples with 150"
     monkeypatch.undo()
-    monkeypatch.setattr(cross_validation, "VOTES", 1000)
+    monkeypatch.setattr(model_trial, "VOTES", 1000)
     found = compare(X, y, models="voted perceptron")
     assert found.rows[0].note == "not measured after each pass: too many votes to count" and not found.curves
 
 
 def test_nothing_of_the_test_rows_is_used_to_prepare_them():
     table = pd.DataFrame({"a": [1.0, 3.0, np.nan, 100.0, np.nan], "b": ["x", "y", "x", "z", None]})
-    columns = read_columns(table)
-    train, test = np.array([0, 1, 2]), np.array([3, 4])
-    seen, unseen = prepared(columns, train, test, AS_THEY_ARE)
-    assert seen.tolist() == [[1, 1, 0], [3, 0, 1], [2, 1, 0]]
-    assert unseen.tolist() == [[100, 0, 0], [2, 0, 0]]
-    seen, unseen = prepared(columns, train, test, FULL_RANK)
-    assert seen[:, 0].mean() == pytest.approx(0) and seen[:, 0].std() == pytest.approx(1)
-    assert seen[:, 1:].tolist() == [[0], [1], [0]] and unseen[1].tolist() == [0, 0]
-    assert prepared(columns, train, test, SCALED)[0].shape == (3, 3)
+    fold = table_of(table, {}).fold(np.array([0, 1, 2]), np.array([3, 4]))
+    seen, unseen, n_numbers = fold.prepared(Form.AS_THEY_ARE)
+    assert n_numbers == 1  # a, then: a is missing, b=x, b=y
+    assert seen.tolist() == [[1, 0, 1, 0], [3, 0, 0, 1], [2, 1, 1, 0]]  # what is missing is the mean
+    assert unseen.tolist() == [[100, 0, 0, 0], [2, 1, 0, 0]]
+    seen, unseen, _ = fold.prepared(Form.SCALED)
+    assert seen[:, 0].tolist() == [-1, 1, 0] and unseen[:, 0].tolist() == [98, 0]
+    seen, unseen, _ = fold.prepared(Form.FULL_RANK)
+    assert seen[:, 1:].tolist() == [[0, 0], [0, 1], [1, 0]] and unseen[1].tolist() == [0, 1, 0]
+    seen, unseen, _ = fold.prepared(Form.AS_IN_TRAIN)  # a > 1, a is missing, b=x, b=y
+    assert seen.toarray().tolist() == [[0, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0]]
 
 
-def test_columns_are_told_apart():
+def test_texts_are_counted_or_weighed_by_the_training_rows_alone():
+    table = pd.DataFrame({"text": ["to be or not", "to be is be", "not at all, you", "what is it to you"]})
+    fold = table_of(table, {"text": "text"}).fold(np.array([0, 1]), np.array([2, 3]))
+    counts, unseen, n_numbers = fold.prepared(Form.AS_THEY_ARE)
+    assert n_numbers == 0 and counts.shape == (2, 10)  # to be or not is, to-be be-or or-not be-is is-be
+    assert sorted(counts.toarray()[1].tolist()) == [0, 0, 0, 0, 1, 1, 1, 1, 1, 2]
+    assert counts.sum() == 14 and unseen.toarray().sum(axis=1).tolist() == [1, 2]
+    ours, expected = fold.prepared(Form.AS_IN_TRAIN), TextFeatures(n_features=2**18).fit(table["text"][:2])
+    weighed = expected.transform(table["text"])
+    assert ours.train.max() == weighed[:2].max() and ours.train.nnz == weighed[:2].nnz
+    assert ours.train is fold.prepared(Form.SCALED).train or (ours.train != fold.prepared(Form.SCALED).train).nnz == 0
+
+
+def test_columns_are_told_apart_as_train_does():
     table = pd.DataFrame(
         {
             "whole": [1, 2, 3],
             "yes": [True, False, True],
             "text of numbers": ["1.5", "?", " 2 "],
+            "zip": ["02139", "10001", "94103"],
             "code": pd.Categorical([1, 2, 1]),
             "maybe": pd.array([1, None, 2], dtype="Int64"),
             "word": ["a", None, "b"],
+            "day": pd.to_datetime(["2024-01-01", "2024-01-02", None]),
             "nothing": [None, None, None],
         }
     )
-    columns = read_columns(table)
-    assert columns.number_names == ["whole", "yes", "text of numbers", "maybe"]
-    assert columns.word_names == ["code", "word"]
-    assert columns.notes == ["column 'nothing' has no value and is left out"]
-    assert np.isnan(columns.numbers).sum() == 2
+    examples = table_of(table, {})
+    roles = {name: role.role for name, role in examples.schema.roles.items()}
+    assert roles == {
+        **{"whole": "number", "yes": "boolean", "text of numbers": "number", "zip": "category", "code": "category"},
+        **{"maybe": "number", "word": "category", "day": "date", "nothing": "drop"},
+    }
+    assert examples.describe() == "3 numeric, 3 categorical, 1 boolean and 1 date columns, 4 missing values"
+    assert "column 'nothing' has no value in the first 3 rows: left out" in examples.notes
     markers = pd.DataFrame({"hp": ["#N/A", "nil", " NULL ", "-nan", "4"]})  # those of a file, not only the usual ones
-    assert np.isnan(read_columns(markers).numbers[:, 0]).tolist() == [True] * 4 + [False]
-    assert read_columns(table, categorical=["whole", 1]).word_names == ["whole", "yes", "code", "word"]
-    twelve = pd.DataFrame({"id": [f"no. {i}" for i in range(12)], "hp": [*map(str, range(11)), "fast"]})
-    assert read_columns(twelve.assign(x=1.0)).notes == [
-        "column 'id' has 12 different values in 12 rows and is left out",
-        "column 'hp' has 12 different values in 12 rows and is left out",
-    ]
-    few = read_columns(pd.DataFrame({"hp": ["1", "2", "1", "2", "fast"]}))
-    assert few.notes == [
-        "column 'hp' is treated as categorical: 'fast' at row 4 is not a number; write ? for a missing value"
-    ]
+    assert table_of(markers, {}).describe() == "1 numeric column, 4 missing values"
+    chosen = table_of(table, {"maybe": "drop"}, categorical=["whole", 1])
+    assert {name for name, role in chosen.schema.roles.items() if role.role == "category"} == {
+        *("whole", "yes", "zip", "code", "word")
+    }
 
 
 def test_numbers_that_identify_the_rows_are_left_out():
     n = 120
     x = np.random.default_rng(0).normal(size=n)
     table = pd.DataFrame({"customer_no": np.random.default_rng(1).permutation(n) + 5000, "x": x, "place": np.arange(n) ** 2})
-    columns = read_columns(table)
-    assert columns.number_names == ["x", "place"]
-    assert columns.notes == [
-        "column 'customer_no' looks like an identifier (its name, 120 different whole numbers in 120 rows) and is left out",
+    examples = table_of(table, {})
+    assert list(examples.schema.parts) == ["x", "place"]
+    assert examples.notes == [
+        "column 'customer_no' looks like an identifier (its name, 120 different whole numbers in 120 rows): "
+        "left out; keep it with roles={'customer_no': 'number'}",
         "column 'place' looks like an identifier (120 different whole numbers in 120 rows, in order): "
-        "kept; drop it if it is one",
+        "kept; leave it out with roles={'place': 'drop'}",
     ]
 
 
@@ -300,14 +437,13 @@ def test_bad_input_is_named():
         (lambda: compare(X, np.where(y == 0, np.nan, y)), "NaN"),
         (lambda: compare(X, [None, *y[1:]]), "mixes labels"),
         (lambda: compare(X, y + 0.5), "continuous"),
-        (lambda: compare(X, [f"{v}.5" for v in y]), "numbers with fractions, such as 0.5"),
         (lambda: compare(X, y[:10]), "inconsistent"),
         (lambda: compare(X, None), "y is None"),
-        (lambda: compare(X[0], y), "table with rows and columns"),
+        (lambda: compare(X[0], y), "need rows and columns"),
         (lambda: compare(np.empty((0, 2)), []), "there are no rows"),
-        (lambda: compare(np.empty((5, 0)), y[:5]), "there are no columns"),
+        (lambda: compare(np.empty((5, 0)), y[:5]), "X has no columns"),
         (lambda: compare(sp.csr_matrix((5, 0)), y[:5]), "nothing to learn from"),
-        (lambda: compare(np.where(X > 7, np.inf, X), y), r"infinity at row \d+, column '0'"),
+        (lambda: compare(np.where(X > 7, np.inf, X), y), r"row \d+, column 'x0': inf is infinity"),
         (lambda: compare(X, y, models="adaline"), "there is no model 'adaline'; there are naive Bayes"),
         (lambda: compare(X, y, models=[]), "no model is named"),
         (lambda: compare(X, y, folds=1), "2 or more"),
@@ -315,7 +451,10 @@ def test_bad_input_is_named():
         (lambda: compare(X, y, categorical=[4]), "there is no column 4"),
         (lambda: compare(sp.csr_matrix(X), y, categorical=[0]), "sparse matrix has columns of numbers"),
         (lambda: compare(X, y, feature_names=["a"]), "1 feature names for 4 columns"),
-        (lambda: compare(pd.DataFrame({"t": pd.to_datetime(["2020-01-01"] * 4)}), [0, 1, 0, 1]), "column 't' holds dates"),
+        (lambda: compare([["1", "a"], ["-inf", "b"]], [0, 1]), "row 1, column 'x0': '-inf' is not a finite number"),
+        (lambda: compare(X, y, roles={"x9": "drop"}), "there is no column 'x9'"),
+        (lambda: compare(X, y, roles={"x0": "words"}), "'words', not one of number"),
+        (lambda: compare(X, y, budget=0), "seconds above 0"),
     ]
     for call, message in wrong:
         with pytest.raises(ValueError, match=message):
@@ -372,8 +511,8 @@ def test_the_verb_prints_a_table_markdown_and_json(tmp_path):
         ("a,b,y\n1,x,u\n2,z,v\n", ["--label", "w"], "there is no column 'w'; the columns are a, b, y"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--categorical", "w"], "there is no column 'w'; the columns are a, b"),
         ("a,b,y\n1,x,u\n2,z,v\n", ["--models", "svm"], "there is no model 'svm'"),
-        ("a,b,y\n1,x,1.5\n2,z,2.5\n", [], "numbers with fractions, such as 1.5"),
-        ("a,b,y\n1,x,u\n2,z,v\n", [], "no class has two examples"),
+        ("a,b,y\n1,x,u\n2,z,v\n", ["--drop", "a", "--drop", "b"], "there is no column to learn from"),
+        ("a,b,y\n1,x,u\n2,z,\n", ["--missing-label", "raise"], "line 3: the label is missing"),
         ("a,y\ninf,u\n2,v\n", [], "line 2, column 1 (a): 'inf' is not a finite number"),
         ("a,y\n?,u\n,v\n", [], "no column to learn from; column 'a' has no value"),
     ],

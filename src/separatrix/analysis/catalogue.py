@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from separatrix.analysis.mixed_table import AS_THEY_ARE, FULL_RANK, SCALED, Form
+from separatrix.analysis.model_features import Form
 from separatrix.engine.rows import Array, Floats
 from separatrix.estimators.fisher import FisherDiscriminant
 from separatrix.estimators.kernel_perceptron import KernelPerceptron
@@ -49,7 +49,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _split(self, X: Any, *models: Any) -> Iterator[tuple[Any, Any]]:
         """Yield (model, features) for each kind of features that is present."""
-        kinds = [X[:, : self.n_numbers], X[:, self.n_numbers :]]
+        numbers = X[:, : self.n_numbers]
+        kinds = [numbers.toarray() if hasattr(numbers, "toarray") else numbers, X[:, self.n_numbers :]]
         present = [features for features in kinds if features.shape[1]]
         if len(models) > len(present):
             models = tuple(model for model, features in zip(models, kinds, strict=True) if features.shape[1])
@@ -117,7 +118,7 @@ class View(NamedTuple):
     learns: str
     make: Callable[[Setting], Classifier]
     size: Callable[[Any], int] = _weights
-    form: Form = SCALED
+    form: Form = Form.SCALED
     dense: bool = False
     remembers: bool = False
 
@@ -125,9 +126,11 @@ class View(NamedTuple):
 GENERATIVE, DISCRIMINATIVE, DISCRIMINANT = "generative", "discriminative", "discriminant function"
 
 MAP = (
-    View("naive Bayes", GENERATIVE, "one pass, counts", lambda s: NaiveBayes(s.n_numbers), _naive_bayes_size, AS_THEY_ARE),
-    View("LDA", GENERATIVE, "one pass, moments", lambda s: LDA(), _gaussian_size, FULL_RANK, dense=True),
-    View("QDA", GENERATIVE, "one pass, moments", lambda s: QDA(reg_param=0.01), _gaussian_size, FULL_RANK, dense=True),
+    View(
+        "naive Bayes", GENERATIVE, "one pass, counts", lambda s: NaiveBayes(s.n_numbers), _naive_bayes_size, Form.AS_THEY_ARE
+    ),
+    View("LDA", GENERATIVE, "one pass, moments", lambda s: LDA(), _gaussian_size, Form.FULL_RANK, dense=True),
+    View("QDA", GENERATIVE, "one pass, moments", lambda s: QDA(reg_param=0.01), _gaussian_size, Form.FULL_RANK, dense=True),
     View("logistic regression", DISCRIMINATIVE, "gradient", lambda s: LogisticRegression(max_iter=1000)),
     View("k-NN", DISCRIMINATIVE, "memory", lambda s: KNeighborsClassifier(), lambda m: m._fit_X.size, remembers=True),
     View(
@@ -136,9 +139,9 @@ MAP = (
         "splits",
         lambda s: DecisionTreeClassifier(random_state=s.seed),
         _tree_size,
-        AS_THEY_ARE,
+        Form.AS_THEY_ARE,
     ),
-    View("FisherDiscriminant", DISCRIMINANT, "one pass, moments", lambda s: FisherDiscriminant(), form=FULL_RANK),
+    View("FisherDiscriminant", DISCRIMINANT, "one pass, moments", lambda s: FisherDiscriminant(), form=Form.FULL_RANK),
     View("linear SVM", DISCRIMINANT, "margin, squared", lambda s: LinearSVC(random_state=s.seed)),
     View("MaxMarginClassifier", DISCRIMINANT, "margin", lambda s: MaxMarginClassifier(random_state=s.seed)),
     View("Perceptron", DISCRIMINANT, "mistakes", lambda s: Perceptron(random_state=s.seed)),
@@ -164,16 +167,24 @@ MAP = (
     View(
         "averaged PA-I",
         DISCRIMINANT,
-        "mistakes, loss, average",
+        "loss, average",
         lambda s: AveragedPerceptron(rule="pa1", C="auto", random_state=s.seed),
     ),
     View(
         "averaged AROW",
         DISCRIMINANT,
-        "mistakes, variances",
+        "loss, variances",
         lambda s: AveragedPerceptron(rule="arow", random_state=s.seed),
     ),
+    View(
+        "separatrix train",
+        DISCRIMINANT,
+        "loss, average",
+        lambda s: AveragedPerceptron(rule="pa1", C=1.0, max_iter=10, random_state=s.seed),
+        form=Form.AS_IN_TRAIN,
+    ),
 )
+"""All models; the last is what `separatrix train` learns unless told otherwise, on its features."""
 
 
 def chosen_views(models: str | Sequence[str] | None) -> list[View]:

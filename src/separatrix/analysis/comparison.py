@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from separatrix.data.errors import counted
 from separatrix.estimators.notebook import cells_table
 
@@ -24,7 +26,8 @@ VIEWS = {
 HEADS = ("model", "view", "learns by", "accuracy", "spread", "fit", "predict", "parameters", "note")
 WORTH_SAYING = 0.01
 FULL_HEIGHT = 0.04
-BARS = "▁▂▃▄▅▆▇█"
+BARS, MOST_BARS = "▁▂▃▄▅▆▇█", 20
+"""The bars of a sparkline, and the most passes that a curve shows in the terminal: of more, some are left out."""
 
 
 class Pass(NamedTuple):
@@ -39,7 +42,8 @@ class Pass(NamedTuple):
 class Row:
     """One model: cross-validated accuracy, spread (standard deviation of the folds), seconds per fold (median), size.
 
-    A model that failed has the reason in `failure` and no numbers. `note` has its warnings.
+    A model that failed, or was `dropped` because it exceeds the time budget, has the reason in `failure` and no numbers.
+    `note` has its warnings. There is no spread of one fold.
     """
 
     model: str
@@ -53,14 +57,21 @@ class Row:
     parameters: int | None = None
     note: str = ""
     failure: str | None = None
+    dropped: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """What became of a model that has no numbers."""
+        return "dropped" if self.dropped else "failed"
 
     def cells(self) -> list[str]:
         """Return the row as text, in the order of `HEADS`."""
         names = [self.model, self.view, self.learns]
-        if self.accuracy is None or self.spread is None or self.parameters is None:
-            return [*names, "failed", "", "", "", "", self.failure or ""]
+        if self.accuracy is None or self.parameters is None:
+            return [*names, self.outcome, "", "", "", "", self.failure or ""]
         times = [duration(self.fit_seconds or 0.0), duration(self.predict_seconds or 0.0)]
-        return [*names, f"{self.accuracy:.3f}", f"{self.spread:.3f}", *times, f"{self.parameters:,}", self.note]
+        spread = "" if self.spread is None else f"{self.spread:.3f}"
+        return [*names, f"{self.accuracy:.3f}", spread, *times, f"{self.parameters:,}", self.note]
 
 
 @dataclass
@@ -80,6 +91,7 @@ class Comparison:
     baseline: float
     notes: list[str] = field(default_factory=list)
     name: str = "the data"
+    interrupted: bool = False
 
     def __getitem__(self, model: str) -> Row:
         """Return the row of a model."""
@@ -99,6 +111,7 @@ class Comparison:
             "classes": [value.item() if hasattr(value, "item") else value for value in self.classes],
             "folds": self.folds,
             "baseline": self.baseline,
+            "interrupted": self.interrupted,
             "notes": self.notes,
             "rows": [asdict(row) | {"accuracies": list(row.accuracies)} for row in self.rows],
             "curves": {model: [step._asdict() for step in curve] for model, curve in self.curves.items()},
@@ -143,8 +156,14 @@ class Comparison:
 
     def remarks(self) -> list[str]:
         """Return notes, warnings of the models, and why some failed."""
-        remarks = [(row.model, f"failed: {row.failure}" if row.failure else row.note) for row in self.rows]
-        return [*self.notes, *(f"{model}: {text}" for model, text in remarks if text)]
+        models_of: dict[str, list[str]] = {}
+        for row in self.rows:
+            text = f"{row.outcome}: {row.failure}" if row.failure else row.note
+            if row.accuracy is not None and row.spread is not None and row.accuracy + 2 * row.spread < self.baseline:
+                text = "; ".join(filter(None, (text, "less accurate than always guessing the largest class")))
+            models_of.setdefault(text, []).append(row.model)
+        models_of.pop("", None)
+        return [*self.notes, *(f"{', '.join(models)}: {text}" for text, models in models_of.items())]
 
     def _passes(self) -> list[str]:
         """Return, for each learner that makes passes, when its held-out accuracy was best (L2 9)."""
@@ -168,8 +187,9 @@ class Comparison:
         best = max((row.accuracy for row in self.rows if row.accuracy is not None), default=None)
         lines: dict[str, list[tuple[str, list[str]]]] = {}
         for row in self.rows:
-            _, _, learns, accuracy, spread, *rest, _ = row.cells()
-            result = "failed" if row.failure is not None else f"{accuracy} ±{spread}"
+            _, _, learns, accuracy, spread, *rest, _, _ = row.cells()
+            rest.append("" if row.parameters is None else _short(row.parameters))
+            result = accuracy + (f" ±{spread}" if spread else "")
             style = "yellow" if row.failure is not None else "bold green" if row.accuracy == best else ""
             lines.setdefault(row.view, []).append((style, [row.model, result, *rest, learns]))
         cells = [heads, *(row for members in lines.values() for _, row in members)]
@@ -187,7 +207,8 @@ class Comparison:
             best, last = _best(curve), curve[-1]
             numbers = [f"{best.held_out:.3f}", str(best.number), f"{last.held_out:.3f}", f"{last.training:.3f}"]
             style = "yellow" if best.held_out - last.held_out >= WORTH_SAYING else ""
-            lines.append((style, [model, sparkline([step.held_out for step in curve]), *numbers]))
+            shown = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), MOST_BARS)).round().astype(int))
+            lines.append((style, [model, sparkline([curve[j].held_out for j in shown]), *numbers]))
         return _table(lines, [max(len(row[j]) for _, row in lines) for j in range(6)], left=(0, 1))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -231,6 +252,11 @@ def _table(lines: Sequence[tuple[str, list[str]]], widths: Sequence[int], left: 
     for style, cells in lines:
         table.add_row(*cells, style=style)
     return table
+
+
+def _short(number: int) -> str:
+    """Return a number as a table for the terminal has it."""
+    return f"{number:,}" if number < 1_000_000 else f"{number / 1e6:,.1f}M"
 
 
 def duration(seconds: float) -> str:

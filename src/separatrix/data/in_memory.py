@@ -45,6 +45,10 @@ class Examples:
     """What a person should know of how they were read."""
     columns: tuple[str, ...] = ()
     """What the columns of a table are called, also where they have no titles."""
+    label: str | None = None
+    """The column of the labels."""
+    all_columns: tuple[str, ...] = ()
+    """The columns of the file in their order, the label among them."""
 
 
 def read_source(
@@ -54,13 +58,16 @@ def read_source(
     mixed: bool = False,
     content: bytes | None = None,
     drop: Sequence[str] = (),
+    missing_label: str = "skip",
     **reading: Any,
 ) -> Examples:
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
     The columns to `drop` of a table are left out. Where columns may be `mixed`, not all are numbers, and X of a table
-    is one of pyarrow's. Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for messages.
-    `reading` has further parameters of `open_source`: how text is written, and what is done with lines that cannot be read.
+    is one of pyarrow's, which still has the columns to drop. Rows without a label are left out, or as `missing_label` says:
+    "skip", "raise" or "keep". Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for
+    messages. `reading` has further parameters of `open_source`: how text is written, and what is done with lines that cannot
+    be read.
 
     Examples
     --------
@@ -73,17 +80,18 @@ def read_source(
         place.name = "the file object" if content is None else name
     if content is not None:
         reading["format"] = "csv"
-    source = open_source(place, label=label, settle=True, unused=drop, **reading)
-    if drop and source.kind == "rows":
+    unlabelled = Unlabelled.as_chosen(missing_label)
+    source = open_source(place, label=label, settle=True, unused=drop, label_words=unlabelled.words, **reading)
+    if drop and source.kind == "rows" and not mixed:
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
-    examples = _from_rows(source) if source.kind == "rows" else _from_table(source, mixed, drop)
+    examples = _from_rows(source, unlabelled) if source.kind == "rows" else _from_table(source, mixed, drop, unlabelled)
     if name == STDIN:
         examples = replace(examples, name="standard input")
     return examples if positive is None else against_the_rest(examples, positive)
 
 
-def _from_rows(source: Source) -> Examples:
-    unlabelled, parts, labels = Unlabelled(), [], []
+def _from_rows(source: Source, unlabelled: Unlabelled) -> Examples:
+    parts, labels = [], []
     for batch in source:
         if batch.y is None:
             raise DataError(f"{source.name}: there are no labels; save them as y")
@@ -121,19 +129,19 @@ def _labels(y: Array) -> Array:
     return y.astype(np.int64) if whole else y
 
 
-def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
+def _from_table(source: Source, mixed: bool, drop: Sequence[str], unlabelled: Unlabelled) -> Examples:
     from separatrix.data.arrow_arrays import numpy_array
 
     assert source.schema is not None and source.label is not None
-    features = [name for name in source.schema.names if name != source.label and name not in drop]
-    if absent := [name for name in drop if name not in source.schema.names]:
+    features = [name for name in source.schema.names if name != source.label and (mixed or name not in drop)]
+    absent = [name for name in drop if name not in source.schema.names]
+    if absent and not mixed:
         raise DataError(f"{source.name}: {no_column(absent[0], source.schema.names, most=20)}")
     if not features:
         raise DataError(f"{source.name}: there is no column beside the label{source.why_alone}")
     titled = not hasattr(source.reader, "dialect") or source.reader.dialect.titled
     blocks: list[Any] = []
     labels = []
-    unlabelled = Unlabelled()
     for batch in source:
         kept = unlabelled.kept(batch.table[source.label], batch.origin)
         batch = batch if kept is None else batch.where(kept)
@@ -149,7 +157,9 @@ def _from_table(source: Source, mixed: bool, drop: Sequence[str]) -> Examples:
     if mixed:
         import pyarrow as pa
 
-        return Examples(source.name, pa.Table.from_batches(blocks), y, names, notes=notes, columns=tuple(features))
+        all_columns = tuple(source.schema.names)
+        table = pa.Table.from_batches(blocks)
+        return Examples(source.name, table, y, names, True, "mistake", notes, tuple(features), source.label, all_columns)
     columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
     return Examples(source.name, _joined(columns, source.name), y, names, notes=notes, columns=tuple(features))
 

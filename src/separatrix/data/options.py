@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Literal
 
+from separatrix.data.errors import DataError
 from separatrix.data.formats import FORMATS, TITLES
 
 Group = Literal["", "data", "features", "learning", "evaluation", "running"]
@@ -155,6 +156,35 @@ class ReadingOptions(TextOptions):
         """Return the parameters of `open_source` that are not at their defaults."""
         chosen = _chosen(self, ReadingOptions)
         return {"format" if name == "form" else name: value for name, value in chosen.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """What columns are for, where that is not left to their values: by name, or by number from 0."""
+
+    text: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")] = None
+    categorical: Categorical = None
+    number: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")] = None
+    date: Annotated[
+        list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")
+    ] = None
+    sets: Annotated[
+        list[str] | None,
+        Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
+    ] = None
+    drop: Drop = None
+
+    def roles(self) -> dict[str, str]:
+        """Return the roles of columns; raise where one has two."""
+        parameters = {"text": "text", "category": "categorical", "number": "number", "date": "date", "set": "sets"}
+        parameters["drop"] = "drop"
+        roles: dict[str, str] = {}
+        for role, parameter in parameters.items():
+            for column in getattr(self, parameter) or ():
+                if roles.setdefault(column, role) != role:
+                    both = f"roles={{{column!r}: {roles[column]!r}}} and roles={{{column!r}: {role!r}}}"
+                    raise DataError(f"{both} cannot be combined: choose one")
+        return roles
 
 
 def _chosen(options: TextOptions, declared: type[TextOptions]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ class ComparisonDisplay:
                 k = views.index(row.view)
                 if row.accuracy is None:
                     ax.text(
-                        0.02, place, "failed", transform=ax.get_yaxis_transform(), va="center", style="italic", alpha=0.7
+                        0.02, place, row.outcome, transform=ax.get_yaxis_transform(), va="center", style="italic", alpha=0.7
                     )
                     continue
                 self.points_.append(

@@ -85,6 +85,12 @@ class Schema:
                 table = self._read(table) if is_first else table.select(list(self.parts))
         self.blocks.keep()
 
+    def adopt_roles(self, other: Schema) -> None:
+        """Take over what the columns are for and how they are written; what they hold is still to be learned."""
+        self.names, self.kinds, self.spelled = other.names, dict(other.kinds), dict(other.spelled)
+        self.roles, self.misfits = dict(other.roles), dict(other.misfits)
+        self.make_parts()
+
     def _begin(self, frame: Frame) -> None:
         for name, role in self.settings.roles.items():
             if name not in frame.names:
