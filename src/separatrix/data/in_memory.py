@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.data.batches import TableBatch
-from separatrix.data.errors import DataError, NoExampleError, counted, did_you_mean, named, no_column, shown
-from separatrix.data.labels import Unlabelled, alike, as_one, one_class
+from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, counted, did_you_mean, named, no_column, shown
+from separatrix.data.labels import Unlabelled, alike, as_one, one_class, words_kept
 from separatrix.data.reading import Source, open_source
 from separatrix.data.streams import STDIN
 
@@ -64,10 +65,10 @@ def read_source(
     """Return the examples of a path, a pattern, a pipe or a built-in name; with `positive`, that class against the rest.
 
     The columns to `drop` of a table are left out. Where columns may be `mixed`, not all are numbers, and X of a table
-    is one of pyarrow's, which still has the columns to drop. Rows without a label are left out, or as `missing_label` says:
-    "skip", "raise" or "keep". Where the `content` of a CSV file is at hand, nothing is opened, and the name serves for
-    messages. `reading` has further parameters of `open_source`: how text is written, and what is done with lines that cannot
-    be read.
+    is one of pyarrow's, read as `train` reads it, which still has the columns to drop. Rows without a label are left out,
+    or as `missing_label` says: "skip", "raise" or "keep". Where the `content` of a CSV file is at hand, nothing is opened,
+    and the name serves for messages. `reading` has further parameters of `open_source`: how text is written, and what is
+    done with lines that cannot be read.
 
     Examples
     --------
@@ -80,14 +81,27 @@ def read_source(
         place.name = "the file object" if content is None else name
     if content is not None:
         reading["format"] = "csv"
-    unlabelled = Unlabelled.as_chosen(missing_label)
-    source = open_source(place, label=label, settle=True, unused=drop, label_words=unlabelled.words, **reading)
+    words = words_kept(missing_label)
+    source = open_source(place, label=label, settle=not mixed, unused=drop, label_words=words, **reading)
     if drop and source.kind == "rows" and not mixed:
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
-    examples = _from_rows(source, unlabelled) if source.kind == "rows" else _from_table(source, mixed, drop, unlabelled)
+    with nullcontext() if source.rereadable or not mixed else source.kept(None):
+        examples = _examples(source, mixed, drop, missing_label)
     if name == STDIN:
         examples = replace(examples, name="standard input")
     return examples if positive is None else against_the_rest(examples, positive)
+
+
+def _examples(source: Source, mixed: bool, drop: Sequence[str], missing_label: str) -> Examples:
+    """Return the examples of a source, which is read again where a column turns out to be text late in the data."""
+    while True:
+        unlabelled = Unlabelled.as_chosen(missing_label)
+        if source.kind == "rows":
+            return _from_rows(source, unlabelled)
+        try:
+            return _from_table(source, mixed, drop, unlabelled)
+        except ReadAgainError:
+            continue
 
 
 def _from_rows(source: Source, unlabelled: Unlabelled) -> Examples:

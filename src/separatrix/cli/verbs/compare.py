@@ -6,7 +6,7 @@ Try:
 
   separatrix compare iris
 
-  separatrix compare messages.csv --label kind --models "naive bayes, logistic regression, separatrix train"
+  separatrix compare messages.csv --label kind --budget 5
 """
 
 from dataclasses import replace
