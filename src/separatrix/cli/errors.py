@@ -44,7 +44,18 @@ RENAMED = {
 OFF = {"header": "--no-header", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
 """The options for False."""
 SAME = (
-    *("average_from", "bits", "budget", "calibrate", "categorical", "checkpoint", "class_weight", "date", "delimiter", "drop"),
+    *(
+        "average_from",
+        "bits",
+        "budget",
+        "calibrate",
+        "categorical",
+        "checkpoint",
+        "class_weight",
+        "date",
+        "delimiter",
+        "drop",
+    ),
     *("early_stopping", "encoding", "engine", "format", "header", "holdout", "label", "learner", "margin", "memory"),
     *("missing_label", "mix", "multi_class", "number", "numbers", "on_error", "order", "passes", "positive", "quote"),
     *("record", "rule", "set", "text", "tie", "validate", "zero_based"),

@@ -77,6 +77,13 @@ Label = Annotated[
 Positive = Annotated[str | None, Option(metavar="CLASS", group="data", help="Class to separate from all the others.")]
 Drop = Annotated[list[str] | None, Option(metavar="COLUMN", group="data", help="Column to leave out; repeatable.")]
 Categorical = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Category column; repeatable.")]
+Text = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")]
+Number = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")]
+Date = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")]
+Sets = Annotated[
+    list[str] | None,
+    Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
+]
 MissingLabel = Annotated[
     str,
     Option(
@@ -162,29 +169,33 @@ class ReadingOptions(TextOptions):
 class ColumnOptions:
     """What columns are for, where that is not left to their values: by name, or by number from 0."""
 
-    text: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")] = None
+    text: Text = None
     categorical: Categorical = None
-    number: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")] = None
-    date: Annotated[
-        list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")
-    ] = None
-    sets: Annotated[
-        list[str] | None,
-        Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
-    ] = None
+    number: Number = None
+    date: Date = None
+    sets: Sets = None
     drop: Drop = None
 
     def roles(self) -> dict[str, str]:
-        """Return the roles of columns; raise where one has two."""
-        parameters = {"text": "text", "category": "categorical", "number": "number", "date": "date", "set": "sets"}
-        parameters["drop"] = "drop"
-        roles: dict[str, str] = {}
-        for role, parameter in parameters.items():
-            for column in getattr(self, parameter) or ():
-                if roles.setdefault(column, role) != role:
-                    both = f"roles={{{column!r}: {roles[column]!r}}} and roles={{{column!r}: {role!r}}}"
-                    raise DataError(f"{both} cannot be combined: choose one")
-        return roles
+        """Return the roles of columns, by the column's name or number; raise where one has two."""
+        return roles_of(self)
+
+
+def roles_of(options: Any) -> dict[str, str]:
+    """Return the roles that the fields of `ColumnOptions` give to columns; raise where a column has two.
+
+    Examples
+    --------
+    >>> roles_of(ColumnOptions(text=["title"], drop=["id"]))
+    {'title': 'text', 'id': 'drop'}
+    """
+    columns = {"text": options.text, "categorical": options.categorical, "number": options.number, "drop": options.drop}
+    columns |= {"date": options.date, "set": options.sets}
+    parameters: dict[str, str] = {}
+    for parameter, column in ((parameter, column) for parameter, names in columns.items() for column in names or ()):
+        if parameters.setdefault(column, parameter) != parameter:
+            raise DataError(f"{parameters[column]}= and {parameter}= both name {column}: choose one")
+    return {column: "category" if parameter == "categorical" else parameter for column, parameter in parameters.items()}
 
 
 def _chosen(options: TextOptions, declared: type[TextOptions]) -> dict[str, Any]:

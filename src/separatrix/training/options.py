@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from separatrix.data.errors import DataError
-from separatrix.data.options import Categorical, Data, Drop, Label, MissingLabel, Option, ReadingOptions
+from separatrix.data.options import (
+    Categorical,
+    Data,
+    Date,
+    Drop,
+    Label,
+    MissingLabel,
+    Number,
+    Option,
+    ReadingOptions,
+    Sets,
+    Text,
+    roles_of,
+)
 from separatrix.engine.rules import LEARNERS, MIXES, MULTI_CLASS, ORDERS, RULES, TIES, in_words
 from separatrix.features.columns import NUMBERS
 
@@ -31,16 +44,11 @@ class TrainOptions(ReadingOptions):
     data: Data
     label: Label = None
     output: Output = None
-    text: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")] = None
+    text: Text = None
     categorical: Categorical = None
-    number: Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Number column; repeatable.")] = None
-    date: Annotated[
-        list[str] | None, Option(metavar="COLUMN", group="features", help="Column of dates or times; repeatable.")
-    ] = None
-    sets: Annotated[
-        list[str] | None,
-        Option("--set", metavar="COLUMN", group="features", help="Column of sets, such as red|green; repeatable."),
-    ] = None
+    number: Number = None
+    date: Date = None
+    sets: Sets = None
     drop: Drop = None
     numbers: Annotated[
         str | None,
@@ -141,13 +149,7 @@ class TrainOptions(ReadingOptions):
 
     def roles(self) -> dict[str, str]:
         """Return the roles given to columns, by the column's name or number."""
-        columns = {"text": self.text, "categorical": self.categorical, "number": self.number, "drop": self.drop}
-        columns |= {"date": self.date, "set": self.sets}
-        options: dict[str, str] = {}
-        for option, column in ((option, column) for option, names in columns.items() for column in names or ()):
-            if options.setdefault(column, option) != option:
-                raise DataError(f"{options[column]}= and {option}= both name {column}: choose one")
-        return {column: "category" if option == "categorical" else option for column, option in options.items()}
+        return roles_of(self)
 
 
 def size_of(text: str) -> int:
