@@ -69,11 +69,11 @@ def a_pass(X: Any, y: Any, order: str) -> Callable[[], None]:
     classes, codes = np.unique(y, return_inverse=True)
     run = Run(classes, X.shape[1], bias=True, tie="mistake", multi_class="joint", average=True, scored=False)
     run.average_from_here()
-    order = order_for(order, rows, codes)
+    chosen_order = order_for(order, rows, codes)
     problem, numbers = Problem(rows, frozen(codes.astype(np.int32))), iter(range(10**6))
 
     def one() -> None:
-        run.present(problem, visits(order, rows, 0, next(numbers)))
+        run.present(problem, visits(chosen_order, rows, 0, next(numbers)))
 
     for _ in range(4):
         one()

@@ -11,6 +11,7 @@ from separatrix import AveragedPerceptron, KernelPerceptron, Perceptron, TableFe
 from separatrix.analysis.tracing import presentations
 from separatrix.cli import app
 from separatrix.data.reading import open_source
+from separatrix.engine.orders import order_for, visits
 from separatrix.engine.rows import Rows
 from separatrix.learners.linear import AveragedLearner
 from separatrix.training.summary import warnings_about
@@ -221,15 +222,26 @@ def test_a_rare_class_at_the_end_of_many_narrow_rows_is_learned(tmp_path, memory
     assert recall["sorted"] == pytest.approx(recall["shuffled"], abs=0.02) and recall["shuffled"] > 0.3
 
 
-def test_a_shuffle_of_sorted_rows_is_a_permutation_and_can_be_traced():
-    X, y, mixed = rare_class(50_000, 1)
-    models = [Perceptron(order=order, max_iter=2, random_state=0) for order in ("shuffle", "permutation")]
-    shuffled, permuted = (model.fit(X, y) for model in models)
-    assert list(shuffled.ledger_) == list(permuted.ledger_)
-    presented = np.concatenate([rows for _, rows in presentations(shuffled, Rows(X), y)])
-    assert [mistake.example for mistake in shuffled.ledger_] == [presented[m.step - 1] for m in shuffled.ledger_]
-    shuffled, permuted = (model.fit(X[mixed], y[mixed]) for model in models)
-    assert list(shuffled.ledger_) != list(permuted.ledger_)
+def test_a_shuffle_of_sorted_rows_mixes_the_classes_and_can_be_traced():
+    X, y, _ = rare_class(100_000, 1)
+    model = Perceptron(order="shuffle", max_iter=2, random_state=0).fit(X, y)
+    presented = np.concatenate([rows for _, rows in presentations(model, Rows(X), y)])
+    assert [mistake.example for mistake in model.ledger_] == [presented[m.step - 1] for m in model.ledger_]
+    for rows in np.split(presented, 2):
+        assert np.array_equal(np.sort(rows), np.arange(len(y)))
+        # The gaps between examples of the rare class are geometric, as in a uniform permutation.
+        gaps, rate = np.diff(np.flatnonzero(y[rows])), y.mean()
+        quantiles = [0.1, 0.5, 0.9, 0.99]
+        np.testing.assert_allclose(np.quantile(gaps, quantiles), np.log1p(-np.array(quantiles)) / np.log1p(-rate), rtol=0.15)
+        assert np.corrcoef(y[rows][1:], y[rows][:-1])[0, 1] == pytest.approx(0, abs=0.02)
+
+
+def test_a_shuffle_of_sorted_rows_reads_neighbours_of_large_classes_together():
+    X, y, mixed = rare_class(100_000, 2)
+    rows = Rows(X)
+    visited = next(visits(order_for("shuffle", rows, y), rows, 0, 0)).order
+    near = [np.mean(np.abs(np.subtract.outer(part, part)) < 6) for part in (visited[:96], mixed[:96])]
+    assert near[0] > 3 * near[1]
 
 
 def test_a_kernel_perceptron_in_cyclic_order_on_sorted_rows_warns():

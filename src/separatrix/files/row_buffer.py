@@ -9,6 +9,9 @@ import scipy.sparse as sp
 
 from separatrix.engine.rows import Array
 
+GROWTH = 8
+"""A full array is copied to one so many times as large, of which what is not yet written takes no memory."""
+
 
 class RowBuffer:
     """Rows, dense or CSR, with the number of each label."""
@@ -40,13 +43,15 @@ class RowBuffer:
         self.d = max(self.d, X.shape[1])
 
     def _append(self, name: str, array: Array, at: int) -> None:
-        """Write an array into the named one from `at` on, which grows by doubling; memory is used up to what is written."""
-        whole = self._arrays.setdefault(name, np.empty(max(len(array), 1024), array.dtype))
+        """Write an array into the named one from `at` on, which grows as needed; memory is used up to what is written."""
+        whole = self._arrays.setdefault(name, np.empty(max(GROWTH * len(array), 1024), array.dtype))
         if whole.dtype != array.dtype and (wider := np.result_type(whole, array)) != whole.dtype:
             whole = self._arrays[name] = whole.astype(wider)
         end = at + len(array)
         if end > len(whole):
-            whole.resize(max(end, 2 * len(whole)), refcheck=False)
+            larger = np.empty(GROWTH * end, whole.dtype)  # `resize` would write zeros, and so take the memory at once
+            larger[:at] = whole[:at]
+            whole = self._arrays[name] = larger
         whole[at:end] = array
 
     def rows(self, begin: int, end: int, d: int) -> tuple[Any, Array]:

@@ -105,12 +105,12 @@ class Machines:
 
     def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:
         """Make passes; return the weights of each machine."""
-        presenter, order = self.presenter, order_for(order, problem.rows, problem.codes)
+        presenter, chosen_order = self.presenter, order_for(order, problem.rows, problem.codes)
         presenter.last.lay(problem.rows.sparse)
         presenter.late.lay(problem.rows.sparse)
         for number in range(n_passes):
             presenter.tally[:] = 0.0
-            for block in visits(order, problem.rows, self.template.seed, number):
+            for block in visits(chosen_order, problem.rows, self.template.seed, number):
                 presenter.present_anywhere(problem, block, _forget)
             if not presenter.tally.any():
                 break

@@ -110,10 +110,10 @@ def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
     classes = np.arange(pairs.K)
     run = Run(classes, pairs.rows.d, bias=pairs.bias, tie="mistake", multi_class="joint", average=False, scored=False)
     problem = Problem(pairs.rows, frozen(pairs.codes.astype(np.int32)))
-    order, clean = order_for(order, *problem[:2]), False
+    chosen_order, clean = order_for(order, *problem[:2]), False
     for number in range(passes):
         run.ledger.begin_pass()
-        clean = not run.present(problem, visits(order, problem.rows, 0, number))
+        clean = not run.present(problem, visits(chosen_order, problem.rows, 0, number))
         if clean:
             break
     coef, intercept = run.weights()
