@@ -41,7 +41,7 @@ RENAMED = {
     "random_state": "--seed",
     "validation_fraction": "--holdout",
 }
-OFF = {"header": "--no-header", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
+OFF = {"header": "--no-header", "resume": "--no-resume", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
 """The options for False."""
 SAME = (
     *(
@@ -58,7 +58,7 @@ SAME = (
     ),
     *("early_stopping", "encoding", "engine", "format", "header", "holdout", "label", "learner", "margin", "memory"),
     *("missing_label", "mix", "multi_class", "number", "numbers", "on_error", "order", "passes", "positive", "quote"),
-    *("record", "rule", "set", "text", "tie", "validate", "zero_based"),
+    *("float32", "record", "resume", "rule", "set", "text", "tie", "validate", "zero_based"),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED

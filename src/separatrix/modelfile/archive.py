@@ -158,6 +158,7 @@ class Description(NamedTuple):
     features: Any
     facts: dict[str, Any]
     threshold: float | None
+    resumable: bool
 
 
 def describe(path: str | os.PathLike[str]) -> Description:
@@ -178,6 +179,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             *(n_features, sum(mistakes), passes),
             *(_features(content, n_features, True), content.body["facts"]),
             number(state, "threshold") if "threshold" in state else None,
+            all(flag({"resumable": True} | run, "resumable") for run in state.get("runs", [])),
         )
 
 

@@ -322,6 +322,8 @@ class Model:
         }
         if getattr(estimator, "threshold_", None) is not None:
             summary["threshold"] = estimator.threshold_
+        if hasattr(estimator, "run_"):
+            summary["resumable"] = estimator.run_.resumable
         if ledger is not None:
             summary["ledger"] = {
                 "mistakes": len(ledger),

@@ -33,7 +33,10 @@ Engine = Annotated[
     ),
 ]
 Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
-NOT_STORED = ("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label")
+NOT_STORED = (
+    *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label"),
+    *("resume", "float32"),
+)
 """Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
 
 
@@ -138,6 +141,22 @@ class TrainOptions(ReadingOptions):
         "features"
     )
     missing_label: MissingLabel = "skip"
+    resume: Annotated[
+        bool,
+        Option(
+            "--resume/--no-resume",
+            group="running",
+            help="Whether the model file has what only further learning needs; without it, the file is smaller.",
+        ),
+    ] = True
+    float32: Annotated[
+        bool,
+        Option(
+            "--float32",
+            group="running",
+            help="Store the weights in float32, and count the training predictions that this changes.",
+        ),
+    ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return what the model depends on besides the data, as JSON values: the model file stores it."""

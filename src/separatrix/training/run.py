@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
 from separatrix.data.reading import Source, open_source
@@ -42,6 +44,15 @@ class Training:
             raise DataError("holdout= cannot be combined with validate=")
         if options.checkpoint is not None and options.learner not in STREAMING:
             raise DataError(f"checkpoint= supports the learners {' and '.join(STREAMING)}, not {options.learner}")
+        if options.output is None and (options.float32 or not options.resume):
+            wanted = "float32=True" if options.float32 else "resume=False"
+            raise DataError(f"{wanted} is about the model file: name one with output=")
+        if not options.resume and options.learner == "voted":
+            raise DataError("a voted perceptron predicts with its mistakes, which resume=False leaves out: choose one")
+        if not options.resume and options.record:
+            raise DataError("record=True stores rows of mistakes, which resume=False leaves out: choose one")
+        if options.float32 and options.engine is not None:
+            raise DataError("float32=True counts changed predictions of training rows, which only workers have with engine=")
         for path in (options.output, options.checkpoint):
             if path is not None and not path.absolute().parent.is_dir():
                 raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
@@ -91,8 +102,10 @@ class Training:
             model = Model(learner, features, summary["facts"])
             model.summary = summary
             if options.output is not None:
-                save(model, options.output)
+                save(model, options.output, resume=options.resume, float32=options.float32)
                 summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
+                if options.float32:
+                    summary["float32_changed"] = _changed_predictions(learner, load(options.output, plain=True), gathered)
             if options.checkpoint is not None:
                 options.checkpoint.unlink(missing_ok=True)
         finally:
@@ -184,6 +197,13 @@ def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearne
         share = 1 - unknown / gathered.held_out.n
         learner.validation_scores_ = [share * score for score in learner.validation_scores_]
     return learner
+
+
+def _changed_predictions(learner: LinearLearner, model: Model, gathered: TrainingBlocks) -> int:
+    """Count the training rows that a model file predicts otherwise than the learner it was made of."""
+    K, stored = len(gathered.classes), model.estimator
+    codes = ([each.decide(each.scores(block.rows), K) for each in (learner, stored)] for block in gathered.blocks)
+    return sum(int(np.count_nonzero(before != after)) for before, after in codes)
 
 
 class _DataHash:

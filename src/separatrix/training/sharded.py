@@ -69,7 +69,7 @@ def train_on_shards(options: TrainOptions, plain: bool, progress: Progress) -> M
     if "unlike_shards" in facts:
         summary["warnings"].append(facts["unlike_shards"])
     if options.output is not None:
-        save(model, options.output)
+        save(model, options.output, resume=options.resume)
         summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
     summary["seconds_training"] = round(time.perf_counter() - began, 3)
     model.summary = summary

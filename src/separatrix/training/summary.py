@@ -218,6 +218,8 @@ class Summary(dict[str, Any]):
         yield from (f"  {alarm('warning')}: {remedy(warning)}" for warning in self.get("warnings", ()))
         if "model" in self:
             yield f"  written to {self['model']} ({self['bytes']:,} bytes)"
+            if "float32_changed" in self:
+                yield f"  float32 changes {self['float32_changed']:,} of {counted(self['rows'], 'training prediction')}"
         else:
             yield remedy("  not written: name a file with output=")
 

@@ -38,6 +38,7 @@ def info(
         "columns": describe_columns(description.features),
         "mistakes": description.mistakes,
         "passes": description.passes,
+        "resumable": description.resumable,
         "trained_on": facts,
     }
     if description.threshold is not None:
@@ -59,6 +60,8 @@ def info(
     for line in document["columns"]:
         click.echo(f"  {line}")
     click.echo(f"  {counted(document['mistakes'], 'mistake')} in {counted(document['passes'], 'pass')}")
+    if not description.resumable:
+        click.echo("  predicts, and cannot continue to learn: it was saved with --no-resume")
     if facts.get("rows"):
         click.echo(
             f"  trained on {counted(facts['rows'], 'row')} of {facts['format']} data with the hash {facts['data'][:16]}…"
