@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from separatrix.analysis.evaluating.counting import described_row, python_value
 from separatrix.data.batches import CLASS_NAMES, LABEL_WORDS, MISSING, TableBatch
 from separatrix.data.dialects.layouts import Layout
 from separatrix.data.errors import DataError, NoExampleError, counted
 from separatrix.data.in_memory import Examples, NotANumberError, against_the_rest, read_source
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
-from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.features.columns.identifiers import signs_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.learners.calibration import probabilities
@@ -105,6 +106,10 @@ class ModelRows:
 
     def labelled_batches(self) -> Iterator[tuple[Any, Any]]:
         """Yield (X, labels) of the rows that have a label; raise where there are no labels at all."""
+        return ((X, y) for X, y, _, _ in self.labelled_rows())
+
+    def labelled_rows(self) -> Iterator[tuple[Any, Any, Any, Ints]]:
+        """Yield (X, labels, the batch as read, the places in it) of the rows that have a label."""
         if not self.labelled:
             trained_on = self.model.facts.get("label")
             raise DataError(f"{self.source.name} has no label column {trained_on!r}; name the label column with --label")
@@ -113,10 +118,10 @@ class ModelRows:
                 raise DataError(f"{self.source.name} has no labels")
             kept = self.unlabelled.kept(y, batch.origin)
             if kept is None:
-                yield X, y
+                yield X, y, batch, np.arange(len(batch))
             elif kept.any():
                 which = np.flatnonzero(kept)
-                yield X[which], labels_at(y, which)
+                yield X[which], labels_at(y, which), batch, which
 
     def features_of(self, batch: TableBatch) -> Any:
         """Return the columns of a batch without the label."""
@@ -130,6 +135,14 @@ class ModelRows:
         if not sp.issparse(X):
             raise DataError(f"{self.source.name} has {X.shape[1]} features, but the model was trained on {d}")
         return X[:, :d] if X.shape[1] > d else sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], d))
+
+    def described(self, batch: Any, i: int) -> tuple[str, dict[str, Any]]:
+        """Return where row i of a batch comes from, and its values by name without the label."""
+        place = batch.origin.place(i)
+        if self.model.features is None:
+            return place, described_row(batch.X, i)
+        table = self.features_of(batch)
+        return place, {name: python_value(table.column(name)[i]) for name in table.schema.names}
 
     def scores(self, X: Any) -> Floats:
         """Return the scores: one column per output."""

@@ -29,8 +29,8 @@ MOST_SCORES = 1 << 25
 MOST_VALUES = 30
 """How many values of a row without columns are listed."""
 
-Describe = Callable[[int], dict[str, Any]]
-"""Returns the values of a row of a batch by name."""
+Describe = Callable[[int], tuple[str, dict[str, Any]]]
+"""Returns where a row of a batch comes from, and its values by name."""
 
 
 class Tally:
@@ -42,6 +42,7 @@ class Tally:
     positive : of two classes the one that is looked for; by default the second
     zero_is_positive : whether a score equal to the threshold means `classes[1]`
     threshold : the score of `classes[1]` above which the model predicts it
+    slope : of the sigmoid that makes probabilities of scores, or None
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Tally:
         positive: Any = None,
         zero_is_positive: bool = False,
         threshold: float = 0.0,
+        slope: float | None = None,
         most_scores: int = MOST_SCORES,
     ) -> None:
         self.classes, K = list(classes), len(classes)
         self.positive = positive_of(self.classes, positive)
-        self.zero_is_positive, self.threshold, self.most_scores = zero_is_positive, threshold, most_scores
+        self.zero_is_positive, self.threshold, self.slope = zero_is_positive, threshold, slope
+        self.most_scores = most_scores
         self.confusion, self.of_unknown = np.zeros((K, K), np.int64), np.zeros(K, np.int64)
         self.unknown_labels: Counter[str] = Counter()
         self.calibration: Calibration | None = None
@@ -134,13 +137,15 @@ class Tally:
             for i in members.tolist():
                 if len(kept) == MOST_ERRORS and size[i] <= kept[0][0]:
                     continue
+                place, values = ("", {}) if describe is None else describe(i)
                 error = RowError(
                     row=self.rows + i,
+                    place=place or f"row {self.rows + i}",
                     true=int(true[i]),
                     predicted=int(decided[i]),
                     score=float(scores[i, 0] if scores.shape[1] == 1 else lead[i]),
                     probabilities=None if probabilities is None else probabilities[i].tolist(),
-                    values={} if describe is None else describe(i),
+                    values=values,
                 )
                 push = heapq.heappushpop if len(kept) == MOST_ERRORS else heapq.heappush
                 push(kept, (float(size[i]), next(self._order), error))
@@ -167,6 +172,7 @@ class Tally:
             candidates=errors,
             cut=self.threshold,
             zero_is_positive=self.zero_is_positive,
+            slope=self.slope,
             notes=list(notes),
             facts=facts,
         )
@@ -236,9 +242,11 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
         positive=positive,
         zero_is_positive=getattr(estimator, "tie", "") == "+1",
         threshold=getattr(estimator, "threshold_", None) or 0.0,
+        slope=getattr(estimator, "slope_", None),
     )
-    unknown = labels[true < 0].tolist()
-    tally.add(true, decided, scores, probabilities, unknown=unknown, describe=described_rows(X, estimator))
+    unknown, names = labels[true < 0].tolist(), getattr(estimator, "feature_names_in_", None)
+    describe: Describe = lambda i: (f"row {i}", described_row(X, i, names))  # noqa: E731
+    tally.add(true, decided, scores, probabilities, unknown=unknown, describe=describe)
     return tally.evaluation(name)
 
 
@@ -263,32 +271,34 @@ def _of_others(estimator: Any, X: Any, classes: list[Any]) -> tuple[Floats | Non
     return scores, decided, probabilities
 
 
-def described_rows(X: Any, estimator: Any = None) -> Describe:
-    """Return a function that lists the values of a row of X by name: those of columns, a text, or numbers that are not 0."""
-    names = getattr(estimator, "feature_names_in_", None)
+def described_row(X: Any, i: int, names: Any = None) -> dict[str, Any]:
+    """Return the values of row i of X by name: columns, a text, or numbers (of a sparse row those that are not 0)."""
 
     def named(j: int) -> str:
         return f"x{j}" if names is None or j >= len(names) else str(names[j])
 
-    def describe(i: int) -> dict[str, Any]:
-        if sp.issparse(X):
-            row = X[[i]].tocsr()
-            pairs = zip(row.indices.tolist(), row.data.tolist(), strict=True)
-            return {named(j): value for j, value in list(pairs)[:MOST_VALUES]}
-        if hasattr(X, "iloc"):  # pandas
-            row = X.iloc[i]
-            return dict(row.to_dict()) if hasattr(row, "to_dict") else {"text": row}
-        if hasattr(X, "slice") and hasattr(X, "column_names"):  # Arrow
-            return dict(X.slice(i, 1).to_pylist()[0])
-        if hasattr(X, "row") and hasattr(X, "columns"):  # Polars
-            return dict(X.row(i, named=True))
-        if isinstance(X, dict):
-            return {str(key): values[i] for key, values in X.items()}
-        row = X[i]
-        if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
-            return {"text": row}
-        if isinstance(row, dict):
-            return row
-        return {named(j): value for j, value in enumerate(np.asarray(row).tolist()[:MOST_VALUES])}
+    if sp.issparse(X):
+        row = X.tocsr()[i]
+        pairs = zip(row.indices.tolist(), row.data.tolist(), strict=True)
+        return {named(j): value for j, value in list(pairs)[:MOST_VALUES]}
+    if hasattr(X, "iloc"):  # pandas
+        row = X.iloc[i]
+        return {str(key): value for key, value in row.to_dict().items()} if hasattr(row, "to_dict") else {"text": row}
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # Arrow
+        return {name: python_value(X.column(name)[i]) for name in X.column_names}
+    if hasattr(X, "row") and hasattr(X, "columns"):  # Polars
+        return dict(X.row(i, named=True))
+    if isinstance(X, dict):
+        return {str(key): values[i] for key, values in X.items()}
+    row = X[i]
+    if isinstance(row, str | bytes) or not hasattr(row, "__len__"):
+        return {"text": row}
+    return {named(j): value for j, value in enumerate(np.asarray(row).tolist()[:MOST_VALUES])}
 
-    return describe
+
+def python_value(scalar: Any) -> Any:
+    """Return a value of Arrow, as text if Python has no type for it."""
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return scalar.cast("string").as_py()

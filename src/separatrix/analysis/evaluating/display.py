@@ -24,11 +24,11 @@ NAME_WIDTH = 24
 
 
 def headline(evaluation: Evaluation) -> list[tuple[str, str]]:
-    """Return the figures with their names, the most important first."""
+    """Return the figures beside the accuracy with their names, the most important first."""
     low, high = evaluation.interval
     baseline = evaluation.baseline
     facts = [
-        ("accuracy", f"{evaluation.accuracy:.4f}  (95 % interval {low:.4f} to {high:.4f}, Wilson)"),
+        ("95 % interval", f"{low:.4f} to {high:.4f}  (of the accuracy, by Wilson)"),
         ("majority baseline", f"{baseline.accuracy:.4f}  (always predicting {short(baseline.label)})"),
         ("balanced accuracy", f"{evaluation.balanced_accuracy:.4f}"),
         ("macro F1", f"{evaluation.macro_f1:.4f}  (weighted by rows {evaluation.weighted_f1:.4f})"),
@@ -46,9 +46,11 @@ def headline(evaluation: Evaluation) -> list[tuple[str, str]]:
         facts.append(("log loss", f"{evaluation.log_loss:.4f}  (Brier score {evaluation.brier:.4f})"))
         facts.append(("calibration error", f"{evaluation.calibration_error:.4f}  (ECE, {BINS} bins of equal width)"))
     if evaluation.two_classes and (evaluation.threshold or evaluation.chosen_by):
-        chosen = f", best for {evaluation.chosen_by}" if evaluation.chosen_by else ""
+        share = evaluation.probability_threshold
+        chosen = "" if share is None else f", p={share:.4f}"
+        chosen += f", best for {evaluation.chosen_by}" if evaluation.chosen_by else ""
         positive = short(evaluation.names[evaluation.positive])
-        facts.append(("threshold", f"{evaluation.threshold:.6g}  (on the score of {positive}{chosen})"))
+        facts.append(("threshold", f"{evaluation.threshold:.6g}  (score of {positive}{chosen})"))
     if evaluation.chosen_by and evaluation.chosen_by.startswith("cost="):
         facts.append(("cost", f"{evaluation.cost(evaluation.chosen_by):.6g}  (mean of a row, {evaluation.chosen_by})"))
     return facts
@@ -92,8 +94,8 @@ def shown(evaluation: Evaluation, width: int = 80) -> Iterator[Any]:
     """Yield what a terminal shows."""
     from rich.text import Text
 
-    classes = counted(len(evaluation.classes), "class")
-    yield Text.assemble((evaluation.name, "bold"), f": {counted(evaluation.rows, 'row')}, {classes}")
+    accuracy = (f"{evaluation.accuracy:.4f}", "bold")
+    yield Text.assemble(f"{evaluation.name}: {counted(evaluation.rows, 'row')}, accuracy ", accuracy)
     yield _table(None, [[name, value] for name, value in headline(evaluation)], left=2)
     for remark in evaluation.remarks():
         yield Text(remark, "yellow")
@@ -151,7 +153,9 @@ def as_text(evaluation: Evaluation, width: int = 80) -> str:
 
 def as_html(evaluation: Evaluation) -> str:
     """Return what a notebook shows."""
-    title = f"<strong>{escape(evaluation.name)}</strong>: {counted(evaluation.rows, 'row')}"
+    title = (
+        f"{escape(evaluation.name)}: {counted(evaluation.rows, 'row')}, accuracy <strong>{evaluation.accuracy:.4f}</strong>"
+    )
     remarks = "".join(f"<li>{escape(remark)}</li>" for remark in evaluation.remarks())
     lines, remark = class_rows(evaluation)
     parts = [f"<p>{title}</p>", facts_table(headline(evaluation)), f"<ul>{remarks}</ul>" if remarks else ""]

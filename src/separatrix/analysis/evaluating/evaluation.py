@@ -17,6 +17,8 @@ from separatrix.data.errors import counted
 from separatrix.engine.rows import Floats, Ints
 
 if TYPE_CHECKING:
+    import os
+
     from rich.console import Console, ConsoleOptions, RenderResult
 
 MOST_ERRORS = 20
@@ -46,6 +48,7 @@ class RowError(NamedTuple):
     """A row that is predicted wrongly; classes by number; `score`: of the second of two classes, or the lead."""
 
     row: int
+    place: str
     true: int
     predicted: int
     score: float
@@ -65,10 +68,10 @@ class Sample(NamedTuple):
 class Evaluation:
     """How good a classifier is on labelled rows: `evaluate` makes it.
 
-    It shows itself in a terminal and in a notebook; `to_dict()` and `to_json()` have all figures. A figure that is not
-    defined is None, and `undefined` says why. Labels that the model does not know count as wrong: they are classes of recall
-    0 in averages, and lower the precision of what they are predicted as; figures from scores and probabilities leave them
-    out.
+    It shows itself in a terminal and in a notebook; `to_dict()` and `to_json()` have all figures, `report(path)` writes a
+    page of HTML. A figure that is not defined is None, and `undefined` says why. Labels that the model does not know count
+    as wrong: they are classes of recall 0 in averages, and lower the precision of what they are predicted as; figures from
+    scores and probabilities leave them out.
 
     Attributes
     ----------
@@ -104,6 +107,7 @@ class Evaluation:
     candidates: list[RowError]
     cut: float = 0.0
     zero_is_positive: bool = False
+    slope: float | None = None
     chosen_by: str | None = None
     notes: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -263,6 +267,21 @@ class Evaluation:
         of_unknown = np.bincount(decided[~known], minlength=2)
         return replace(self, confusion=confusion, of_unknown=of_unknown, cut=cut, chosen_by=chosen_by)
 
+    @property
+    def probability_threshold(self) -> float | None:
+        """The probability of the positive class at the threshold, where probabilities follow from scores by a slope."""
+        if self.slope is None or self.threshold is None:
+            return None
+        return 1.0 / (1.0 + math.exp(min(700.0, -self.slope * self.threshold)))
+
+    def score_of(self, probability: float) -> float:
+        """Return the score of the positive class at which it has a probability."""
+        if self.slope is None:
+            raise ValueError("a threshold of the probability needs a calibrated model; give one of the score, or calibrate")
+        if not 0.0 < probability < 1.0:
+            raise ValueError(f"a threshold of the probability is between 0 and 1, not {probability:g}")
+        return math.log(probability / (1.0 - probability)) / self.slope
+
     def best_threshold(self, criterion: str) -> float:
         """Return the threshold that is best on these rows: for "f1" of the positive class, "balanced" accuracy, "accuracy",
 
@@ -351,9 +370,21 @@ class Evaluation:
         }
         if self.two_classes:
             document["positive"] = self.names[self.positive]
-            document["threshold"] = {"score": self.threshold, "chosen_by": self.chosen_by}
+            document["threshold"] = {
+                "score": self.threshold,
+                "probability": self.probability_threshold,
+                "chosen_by": self.chosen_by,
+            }
         if self.calibration is not None:
             document["calibration"] = self.calibration.bins()
+        if self.chosen_by and self.chosen_by.startswith("cost="):
+            document["mean_cost"] = self.cost(self.chosen_by)
+        document["errors"] = [
+            error._asdict()
+            | {"true": self.names[error.true], "predicted": self.names[error.predicted]}
+            | {"values": {name: plain(value) for name, value in error.values.items()}}
+            for error in self.errors
+        ]
         if curves:
             document["curves"] = self.curves()
         return document | self.facts
@@ -372,6 +403,12 @@ class Evaluation:
         """Return all figures as JSON."""
         return json.dumps(self.to_dict(curves), ensure_ascii=False, default=str)
 
+    def report(self, path: str | os.PathLike[str], *, model: Any = None) -> None:
+        """Write a page of HTML that stands alone: figures, curves, confusion, calibration, errors; weights of a `model`."""
+        from separatrix.analysis.evaluating.report import write_report
+
+        write_report(self, path, model)
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from separatrix.analysis.evaluating.display import shown
 
@@ -386,6 +423,17 @@ class Evaluation:
         from separatrix.analysis.evaluating.display import as_html
 
         return as_html(self)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _thinned(n: int, most: int) -> Ints:

@@ -132,7 +132,7 @@ def costs_of(criterion: str) -> tuple[float, float]:
     costs = (false_positive, false_negative)
     if word != "cost" or not all(math.isfinite(cost) and cost >= 0 for cost in costs) or not any(costs):
         raise ValueError(
-            f'optimize: "{criterion}" is not {CRITERIA}; cost=1:5 means that a false negative costs 5 times a false positive'
+            f"optimize={criterion!r} is not {CRITERIA}; cost=1:5 means that a false negative costs 5 times a false positive"
         )
     return costs
 

@@ -1,15 +1,17 @@
 """Evaluate a model on labelled data.
 
-Shows accuracy; precision, recall and F1 of each class; the confusion matrix; and log loss if the model is calibrated.
+Shows accuracy with its 95 % interval, the majority baseline, balanced accuracy, F1, ROC AUC, average precision, log loss
+and calibration error if the model is calibrated, figures of each class, and the confusion matrix.
 """
 
-import json
+from pathlib import Path
+from typing import Annotated
 
 import click
 
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Json, ModelFile
-from separatrix.data.options import Data, Label, MissingLabel, ReadingOptions
+from separatrix.data.options import Data, Label, MissingLabel, Option, ReadingOptions
 
 
 def evaluate(
@@ -17,19 +19,56 @@ def evaluate(
     data: Data,
     label: Label = None,
     missing_label: MissingLabel = "skip",
+    positive: Annotated[
+        str | None,
+        Option(
+            metavar="CLASS",
+            group="evaluation",
+            help="Of two classes the one that is looked for; by default the second in sorted order.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        Option(
+            metavar="SCORE",
+            group="evaluation",
+            help="Predict the positive class where its score is above this, or with p=0.3 its probability (of a "
+            "calibrated model). By default the model's own, 0 if it has none.",
+        ),
+    ] = None,
+    optimize: Annotated[
+        str | None,
+        Option(
+            metavar="PURPOSE",
+            group="evaluation",
+            help="Choose the threshold that is best on these rows for f1 (of the positive class), balanced (accuracy), "
+            "accuracy or cost=FP:FN (what a false positive and a false negative cost). The figures are then optimistic.",
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, Option(group="evaluation", help="Write a page of HTML: curves, confusions, errors, weights.")
+    ] = None,
+    curves: Annotated[
+        bool, Option("--curves", group="evaluation", rare=True, help="With --json: add the points of the curves.")
+    ] = False,
     as_json: Json = False,
     *,
     reading: ReadingOptions,
 ) -> int:
     """Print the figures."""
-    from separatrix.cli.evaluation import evaluate_rows, print_evaluation
+    from separatrix.cli.evaluation import Decision, evaluate_rows, print_evaluation
     from separatrix.cli.model_rows import ModelRows
 
     with errors_reported("evaluate", data):
+        decision = Decision(threshold, optimize)
         rows = ModelRows(model, data, reading.reading(), label, need_labels=True, missing_label=missing_label)
-        evaluation = evaluate_rows(rows)
+        evaluation = decision.of(evaluate_rows(rows, positive))
+        if report is not None:
+            evaluation.report(report, model=rows.model)
     if as_json:
-        click.echo(json.dumps(evaluation, ensure_ascii=False))
+        click.echo(evaluation.to_json(curves))
     else:
         print_evaluation(evaluation)
+        if report is not None:
+            click.echo(f"report written to {report}")
     return 0
