@@ -14,8 +14,8 @@ from separatrix.cli.progress_bars import ShardProgress
 from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.shards import Shard
 from separatrix.cluster.work import Sum
+from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
-from separatrix.modelfile.atomic import replacing
 
 
 @dataclass

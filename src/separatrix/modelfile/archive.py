@@ -19,9 +19,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
+from separatrix.data.atomic import replacing
 from separatrix.engine.parcel import Parcel, StateError, flag, number, whole, word
 from separatrix.engine.pipelines import parts_of
-from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.modelfile.registry import (

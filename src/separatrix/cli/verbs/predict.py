@@ -34,7 +34,7 @@ def predict(
     """Write the predictions to a file or to standard output."""
     from separatrix.cli.model_rows import ModelRows
     from separatrix.cli.predictions import ENDINGS, write_predictions
-    from separatrix.modelfile.atomic import replacing
+    from separatrix.data.atomic import replacing
 
     with errors_reported("predict", data):
         if engine is not None:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from separatrix.data.arrow_arrays import text_array
+from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import RULES
 from separatrix.features.text import TextFeaturizer
 from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggressiveLearner
 from separatrix.modelfile.archive import load, save
-from separatrix.modelfile.atomic import replacing
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel

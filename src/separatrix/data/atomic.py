@@ -40,10 +40,13 @@ def _runs(process: int) -> bool:
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a new file beside `path`, which takes its place at the end, or is gone if anything failed."""
-    path = Path(os.path.realpath(path))
+    name, path = os.fspath(path), Path(os.path.realpath(path))
     _clear_left_behind(path)
     temporary = path.with_name(f".{path.name[:160]}.{_writer(os.getpid())}.{secrets.token_hex(4)}.part")
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
     try:
         rights = temporary.stat().st_mode
         yield str(temporary)
