@@ -1,11 +1,9 @@
-"""train, predict, evaluate, explain, export and info: the verbs together, their refusals, and runs that are killed."""
+"""train, predict, evaluate, explain and info: the verbs together, their refusals, and runs that are killed."""
 
 import gzip
 import json
-import pickle
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -198,34 +196,6 @@ def test_a_wrong_column_of_labels_is_noticed(messages, tmp_path):
     assert "occur once" not in call("train", messages, "--label", "label", "-o", model)
     refused = call("evaluate", model, numbered, "--label", "id", status=2)
     assert "400 rows" in refused and "k0, k1, k2 …; is 'id' the label column?" in refused
-
-
-def test_exports_predict_the_same(digits, tmp_path):
-    model = tmp_path / "digits.sepx"
-    call("train", digits, "-o", model)
-    call("export", model, "--to", "sklearn", "-o", tmp_path / "digits.pkl")
-    X, _ = load_svmlight(str(digits))
-    theirs = pickle.loads((tmp_path / "digits.pkl").read_bytes())
-    assert np.array_equal(theirs.predict(X), load(model).estimator.predict(X))
-    assert "--to: 'csv' is not one of" in call("export", model, "--to", "csv", status=2)
-    assert "name it with -o" in call("export", model, "--to", "onnx", status=2)
-
-
-@pytest.mark.parametrize("numbers", ["none", "bins", "standard", "max-abs"])
-def test_sql_over_the_columns_of_a_table(tmp_path, numbers):
-    X, y = load_iris(return_X_y=True)
-    names = ["sepal length", "sepal width", "petal length", "petal width"]
-    table = tmp_path / "iris.csv"
-    rows = [",".join(map(str, [*row, f"kind{label}"])) for row, label in zip(X.tolist(), y.tolist(), strict=True)]
-    table.write_text("\n".join([",".join([*names, "kind"]), *rows]) + "\n")
-    call("train", table, "--numbers", numbers, "-o", tmp_path / "iris.sepx")
-    text = call("export", tmp_path / "iris.sepx", "--to", "sql")
-    database = sqlite3.connect(":memory:")
-    database.execute(f"CREATE TABLE iris ({', '.join(chr(34) + name + chr(34) + ' REAL' for name in names)})")
-    database.executemany("INSERT INTO iris VALUES (?, ?, ?, ?)", X.tolist())
-    found = [value for (value,) in database.execute(f"SELECT {text} FROM iris")]
-    predicted = call("predict", tmp_path / "iris.sepx", table).splitlines()[1:]
-    assert found == [line.split(",")[0].strip('"') for line in predicted]
 
 
 # What cannot be used.

@@ -91,7 +91,7 @@ def test_roles_as_options(folder):
 
 def test_sql_names_the_column_and_the_option(folder):
     error = run("export", folder / "csv.sepx", "--to", "sql", status=2).stderr
-    assert "column 'moment' holds dates, whose features have no standard SQL" in error and "--drop moment" in error
+    assert "column 'moment' holds dates, which SQL cannot compute" in error and "--drop moment" in error
 
 
 def test_lists_are_no_labels(folder):

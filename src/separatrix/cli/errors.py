@@ -58,7 +58,7 @@ SAME = (
     ),
     *("early_stopping", "encoding", "engine", "format", "header", "holdout", "label", "learner", "margin", "memory"),
     *("missing_label", "mix", "multi_class", "number", "numbers", "on_error", "order", "passes", "positive", "quote"),
-    *("float32", "optimize", "record", "resume", "report", "rule", "set", "text", "tie", "validate", "zero_based"),
+    *("float32", "optimize", "record", "resume", "report", "rule", "set", "table", "text", "tie", "validate", "zero_based"),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED

@@ -21,7 +21,6 @@ HOOKS: Final = {
     "unlike_shards_warning": "separatrix.cluster.dealing:UnlikeShardsWarning",
     "fit_model": "separatrix.training.recipe:fit_model",
     "default_learner": "separatrix.training.parts:default_learner",
-    "replace_file": "separatrix.modelfile.atomic:replacing",
     "default_features": "separatrix.training.parts:default_features",
 }
 

@@ -8,18 +8,29 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
+from separatrix.data.atomic import replacing
 from separatrix.engine.protocols import Classifier
-from separatrix.exporting.linear_decision import linear_decision
+from separatrix.engine.rows import Array, Floats
+from separatrix.exporting.column_terms import MISSING_WORDS, Bins, Choice, Line, Term, Truth, column_terms
+from separatrix.exporting.linear_decision import LinearDecision, linear_decision
 
-OPSET = 17
+OPSET, ML_OPSET = 17, 2
 IR_VERSION = 8
+OUTPUTS = ("label", "scores", "probabilities")
+_OWN = "separatrix:"
+"""How the names begin that are neither inputs nor outputs."""
+NUMBERS, TRUTHS = "number, NaN where missing", "1, 0, or NaN where missing"
+CATEGORIES = "text, empty where missing", "text, nan where missing"
+"""The descriptions of inputs; a category may itself be the empty text."""
 
 
 def to_onnx(model: Classifier, path: str | os.PathLike[str] | None = None) -> Any:
     """Return an ONNX model, and write it to a file if a path is given. Needs the package onnx: `separatrix[onnx]`.
 
-    Input `X`, float64 of shape (n, d); outputs `label` and `scores` (one per row for two classes), and `probabilities` if
-    the classifier was calibrated.
+    The inputs of a `Model` with `TableFeatures` are the columns of the raw table, each of shape (n, 1): numbers and truth
+    values (1 and 0) as float64, NaN where missing; categories as text, empty where missing (or "nan", where the empty text
+    is itself a category). Without a featurizer there is one input, `X`, float64 of shape (n, d). The outputs are `label`,
+    `scores` (one per row for two classes) and, if the classifier was calibrated, `probabilities`.
 
     Examples
     --------
@@ -27,62 +38,147 @@ def to_onnx(model: Classifier, path: str | os.PathLike[str] | None = None) -> An
     >>> to_onnx(Perceptron().fit(X, y), "model.onnx")  # doctest: +SKIP
     """
     try:
-        from onnx import TensorProto, helper, numpy_helper
+        from onnx import helper
     except ImportError:
-        raise ImportError("to_onnx needs the package onnx: pip install 'separatrix[onnx]'") from None
-    coef, intercept, classes, names, zero_is_positive, slope = linear_decision(model)
-    K, d = coef.shape
-    text = classes.dtype.kind in "UO"
-    labels = np.array(classes.tolist(), dtype=object if text else np.int64 if classes.dtype.kind in "biu" else np.float64)
-    kind = TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(labels.dtype)
-    constants = {
-        "weights": coef.T.copy(),
-        "biases": intercept,
-        "zero": np.zeros(1),
-        "classes": labels,
-        "last": np.array([1]),
-    }
-    node = helper.make_node
-    nodes = [node("MatMul", ["X", "weights"], ["products"]), node("Add", ["products", "biases"], ["scores"])]
-    if K == 1:
-        nodes += [
-            node("GreaterOrEqual" if zero_is_positive else "Greater", ["scores", "zero"], ["positive"]),
-            node("Cast", ["positive"], ["column"], to=TensorProto.INT64),
-            node("Squeeze", ["column", "last"], ["place"]),
-        ]
-    else:
-        nodes.append(node("ArgMax", ["scores"], ["place"], axis=1, keepdims=0))
-    nodes.append(node("Gather", ["classes", "place"], ["label"]))
-    outputs = [
-        helper.make_tensor_value_info("label", kind, ["n"]),
-        helper.make_tensor_value_info("scores", TensorProto.DOUBLE, ["n", K]),
-    ]
-    if slope is not None:
-        constants["slope"] = np.array([slope])
-        nodes.append(node("Mul", ["scores", "slope"], ["scaled"]))
-        logits = "scaled"
-        if K == 1:
-            nodes += [node("Mul", ["scaled", "zero"], ["none"]), node("Concat", ["none", "scaled"], ["both"], axis=1)]
-            logits = "both"
-        nodes.append(node("Softmax", [logits], ["probabilities"], axis=1))
-        outputs.append(helper.make_tensor_value_info("probabilities", TensorProto.DOUBLE, ["n", len(classes)]))
-    graph = helper.make_graph(
-        nodes,
-        "separatrix",
-        [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", d])],
-        outputs,
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
+        raise ImportError("an ONNX graph needs the package onnx: pip install 'separatrix[onnx]'") from None
+    decision = linear_decision(model)
+    graph = _Graph()
+    graph.add_scores(decision)
+    graph.add_label(decision)
+    graph.add_probabilities(decision)
     onnx_model = helper.make_model(
-        graph,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        helper.make_graph(graph.nodes, "separatrix", graph.inputs, graph.outputs, graph.constants),
+        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
         ir_version=IR_VERSION,
         producer_name="separatrix",
         producer_version=__version__,
     )
-    if names is not None:
-        helper.set_model_props(onnx_model, {"features": "\n".join(names)})
+    if decision.names is not None:
+        helper.set_model_props(onnx_model, {"features": "\n".join(decision.names)})
     if path is not None:
-        with open(path, "wb") as file:
+        with replacing(path) as name, open(name, "wb") as file:
             file.write(onnx_model.SerializeToString(deterministic=True))
     return onnx_model
+
+
+class _Graph:
+    """The nodes, constants, inputs and outputs of a graph in the making; values go by their names."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+
+    def node(self, kind: str, *values: str, name: str = "", **attributes: Any) -> str:
+        """Add a node and return the name of its value: `name`, or a new one."""
+        from onnx import helper
+
+        name = name or f"{_OWN}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, values, [name], **attributes))
+        return name
+
+    def constant(self, value: Array) -> str:
+        """Add a constant and return its name."""
+        from onnx import numpy_helper
+
+        name = f"{_OWN}constant {len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(value, name))
+        return name
+
+    def input(self, name: str, kind: int, width: int, description: str = "") -> str:
+        """Add an input of shape (n, width) and return its name."""
+        from onnx import helper
+
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["n", width], description))
+        return name
+
+    def output(self, name: str, kind: int, *shape: str | int) -> None:
+        """Declare a value to be an output."""
+        from onnx import helper
+
+        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
+
+    def add_scores(self, decision: LinearDecision) -> None:
+        """Add the inputs, and the scores made of them."""
+        from onnx import TensorProto
+
+        if decision.features is None:
+            coef = decision.coef
+            X = self.input("X", TensorProto.DOUBLE, coef.shape[1])
+            parts = [self.node("MatMul", X, self.constant(coef.T.copy()))]
+        else:
+            terms = column_terms(decision, "ONNX", (Bins, Line, Truth, Choice))
+            for term in terms:
+                if term.name in OUTPUTS or term.name.startswith(_OWN):
+                    raise ValueError(
+                        f"column {term.name!r} has the name of an output of the graph: rename it before training"
+                    )
+            parts = [self._add_term(term) for term in terms]
+        total = self.node("Sum", *parts)
+        self.node("Add", total, self.constant(decision.intercept), name="scores")
+
+    def _add_term(self, term: Term) -> str:
+        """Add the input of a column, and what it adds to the scores."""
+        from onnx import TensorProto
+
+        if isinstance(term, Choice):
+            return self._of_category(term)
+        value = self.input(term.name, TensorProto.DOUBLE, 1, TRUTHS if isinstance(term, Truth) else NUMBERS)
+        if isinstance(term, Line):
+            # x − x is 0 unless x is NaN or infinite.
+            finite = self.node("Equal", self.node("Sub", value, value), self.constant(np.zeros(1)))
+            moved = self.node("Sub", value, self.constant(np.array([term.shift])))
+            scaled = self.node("Mul", moved, self.constant(np.array([term.scale])))
+            product = self.node("Mul", scaled, self.constant(term.weights[None]))
+            return self.node("Where", finite, product, self.constant(term.missing[None]))
+        bins = term.bins if isinstance(term, Truth) else term
+        assert isinstance(bins, Bins)
+        passed = self.node("Not", self.node("LessOrEqual", value, self.constant(bins.bounds[None])))
+        counted = self.node("Cast", passed, to=TensorProto.INT64)
+        return self._row(bins.table, self.node("ReduceSum", counted, self.constant(np.array([1])), keepdims=0))
+
+    def _of_category(self, term: Choice) -> str:
+        from onnx import TensorProto
+
+        row_of = {word: k + 1 for k, words in enumerate(term.spellings) for word in words}
+        value = self.input(term.name, TensorProto.STRING, 1, CATEGORIES["" in row_of])
+        row_of |= {word: len(term.spellings) + 1 for word in ("", *MISSING_WORDS) if word not in row_of}
+        keys: dict[str, Any] = {"keys_strings": list(row_of), "values_int64s": list(row_of.values()), "default_int64": 0}
+        row = self.node("LabelEncoder", value, domain="ai.onnx.ml", **keys)
+        table = np.vstack([np.zeros_like(term.missing), term.weights, term.missing])
+        return self._row(table, self.node("Squeeze", row, self.constant(np.array([1]))))
+
+    def _row(self, table: Floats, number: str) -> str:
+        return self.node("Gather", self.constant(table), number)
+
+    def add_label(self, decision: LinearDecision) -> None:
+        """Add the outputs `label` and `scores`."""
+        from onnx import TensorProto, helper
+
+        classes = decision.classes
+        text = classes.dtype.kind in "UO"
+        kind = object if text else np.int64 if classes.dtype.kind in "biu" else np.float64
+        labels = np.array(classes.tolist(), dtype=kind)
+        if len(decision.coef) == 1:
+            compared = "GreaterOrEqual" if decision.tie_is_positive else "Greater"
+            positive = self.node(compared, "scores", self.constant(np.array([decision.threshold])))
+            column = self.node("Cast", positive, to=TensorProto.INT64)
+            place = self.node("Squeeze", column, self.constant(np.array([1])))
+        else:
+            place = self.node("ArgMax", "scores", axis=1, keepdims=0)
+        self.node("Gather", self.constant(labels), place, name="label")
+        self.output("label", TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(labels.dtype), "n")
+        self.output("scores", TensorProto.DOUBLE, "n", len(decision.coef))
+
+    def add_probabilities(self, decision: LinearDecision) -> None:
+        """Add the output `probabilities`, where there are any."""
+        from onnx import TensorProto
+
+        if decision.slope is None:
+            return
+        logits = self.node("Mul", "scores", self.constant(np.array([decision.slope])))
+        if len(decision.coef) == 1:
+            logits = self.node("Concat", self.node("Mul", logits, self.constant(np.zeros(1))), logits, axis=1)
+        self.node("Softmax", logits, axis=1, name="probabilities")
+        self.output("probabilities", TensorProto.DOUBLE, "n", len(decision.classes))

@@ -12,8 +12,8 @@ import numpy as np
 from separatrix.analysis.evaluating.charts import interval_bar, reliability, score_histogram, share_curve
 from separatrix.analysis.evaluating.display import HEADS, confusions, headline
 from separatrix.analysis.evaluating.evaluation import plain
+from separatrix.data.atomic import replacing
 from separatrix.data.errors import counted
-from separatrix.engine.hooks import hook
 from separatrix.engine.rows import Floats
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ td.n, th.n { text-align: right; } thead th { color: var(--soft); font-weight: 50
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], model: Any = None) -> None:
     """Write the page to a file, which appears whole or not at all."""
     page = report_page(evaluation, model)
-    with hook("replace_file")(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file:
         file.write(page)
 
 
