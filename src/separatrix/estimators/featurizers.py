@@ -8,14 +8,18 @@ import numpy as np
 import pyarrow as pa
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._set_output import _get_output_config
 
 from separatrix.engine.user_warnings import warn_user
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 
+MOST_COLUMNS = 1 << 14
+"""The most columns of a data frame that `set_output` makes of features."""
 
-class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
+
+class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Turn a column of texts into a sparse matrix of weighed n-grams.
 
     The defaults (words and punctuation marks, one and two in a row, sublinear tf-idf, unit length) serve short messages and
@@ -54,6 +58,14 @@ class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_ou
 
     not_fitted_error = NotFittedError
 
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Learn from the texts and return their features, in one reading."""
+        return _contained(self, super().fit_transform(X, y, **fit_params), X)
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of texts, a row each: a CSR matrix with sorted indices, or as `set_output` says."""
+        return _contained(self, super().transform(X), X)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted()
 
@@ -67,7 +79,7 @@ class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_ou
         return tags
 
 
-class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[call-arg, misc]
+class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table of mixed columns into a sparse matrix.
 
     Each column gets a role from its type and its first rows (at most 16,384): numbers, dates, categories, sets, truth
@@ -121,6 +133,14 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_
                 warn_user(str(telling))
         return features
 
+    def transform(self, X: Any) -> Any:
+        """Return the features of a table, a row each: a CSR matrix with sorted indices, or as `set_output` says.
+
+        The columns that were learned from must be there, in any order; others are passed over. A category that was never met
+        has no feature.
+        """
+        return _contained(self, super().transform(X), X)
+
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted()
 
@@ -131,6 +151,27 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator, auto_wrap_
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _contained(transformer: Any, features: Any, X: Any) -> Any:
+    """Return a CSR matrix as it is, or in the container that `set_output` chose: a frame of pandas has sparse columns."""
+    container = _get_output_config("transform", transformer)["dense"]
+    if container == "default":
+        return features
+    if features.shape[1] > MOST_COLUMNS:
+        raise ValueError(
+            f"set_output(transform={container!r}) makes a column of each feature, and there are {features.shape[1]:,}: have "
+            "fewer of text with n_features, or call set_output(transform='default') for a sparse matrix"
+        )
+    names = transformer.get_feature_names_out()
+    if container == "polars":
+        import polars
+
+        return polars.DataFrame(features.toarray(), schema=names.tolist())
+    import pandas
+
+    index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
+    return pandas.DataFrame.sparse.from_spmatrix(features, index, names)
 
 
 def _as_labels(y: Any, n: int) -> Any:
