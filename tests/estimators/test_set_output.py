@@ -39,9 +39,7 @@ def test_featurizers_give_frames_with_names(features, data):
 
 
 def test_too_many_columns_for_a_frame_are_refused():
-    with pytest.raises(
-        ValueError, match=r"makes a column of each feature, and there are 1,048,576: have fewer of"
-    ):
+    with pytest.raises(ValueError, match=r"makes a column of each feature, and there are 1,048,576: have fewer of"):
         TextFeatures().set_output(transform="pandas").fit_transform(TEXTS)
 
 
