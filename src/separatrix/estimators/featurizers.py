@@ -168,7 +168,7 @@ def _contained(transformer: Any, features: Any, X: Any) -> Any:
         import polars
 
         return polars.DataFrame(features.toarray(), schema=names.tolist())
-    import pandas
+    import pandas  # type: ignore[import-untyped]
 
     index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
     return pandas.DataFrame.sparse.from_spmatrix(features, index, names)
