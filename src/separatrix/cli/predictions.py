@@ -63,7 +63,7 @@ def prediction_table(rows: ModelRows, X: Any, with_scores: bool) -> pa.Table:
     codes = np.asarray(rows.predicted_codes(scores), np.int64)
     columns = {"prediction": value_array(rows.classes.tolist()).take(number_array(codes))}
     if scores.shape[1] == 1:
-        columns["margin"] = number_array(np.abs(scores[:, 0]))
+        columns["margin"] = number_array(np.abs(scores[:, 0] - (rows.estimator.threshold_ or 0.0)))
     else:  # the highest score less the second highest
         columns["margin"] = number_array(-np.diff(np.sort(scores, axis=1)[:, -2:][:, ::-1], axis=1)[:, 0])
     names = [str(label) for label in rows.classes.tolist()]

@@ -61,6 +61,7 @@ class Model:
     estimator, features : the fitted parts after `fit`, the parameters before
     facts : what `train` tells of the data and the settings
     summary : the figures of the training, after `train`; `print(model.summary)` shows what the command prints
+    evaluation : the `Evaluation` on the held-out rows, after `train` with `holdout` or `validate`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the features are the columns that came in
 
     Examples
@@ -79,6 +80,7 @@ class Model:
     """
 
     summary: Any = None
+    evaluation: Any = None
     arrays: Mapping[str, Array] = {}
     """Arrays that were stored beside the model."""
     version, sha256 = __version__, ""
@@ -186,7 +188,7 @@ class Model:
                     settings["X_val"] = features.transform(settings["X_val"])
             fitted, facts = {"estimator": estimator.fit(X, y, **settings), "features": features}, {}
         self._fitted, self._facts = fitted, facts
-        for name in ("summary", "arrays", "version", "sha256"):
+        for name in ("summary", "evaluation", "arrays", "version", "sha256"):
             self.__dict__.pop(name, None)
         return self
 

@@ -35,7 +35,7 @@ Engine = Annotated[
 Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
 NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label"),
-    *("resume", "float32"),
+    *("resume", "float32", "report"),
 )
 """Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
 
@@ -119,6 +119,28 @@ class TrainOptions(ReadingOptions):
             help="Fit probabilities to scores of rows that were held out or, if none were, left out in turn.",
         ),
     ] = False
+    optimize: Annotated[
+        str | None,
+        Option(
+            metavar="PURPOSE",
+            group="evaluation",
+            help="Choose the threshold between two classes that is best on the held-out rows for f1 (of the positive "
+            "class), balanced (accuracy), accuracy or cost=FP:FN (what a false positive and a false negative cost), and "
+            "store it in the model.",
+        ),
+    ] = None
+    positive: Annotated[
+        str | None,
+        Option(
+            metavar="CLASS",
+            group="evaluation",
+            help="Of two classes the one that is looked for; by default the second in sorted order.",
+        ),
+    ] = None
+    report: Annotated[
+        Path | None,
+        Option(group="evaluation", help="Write a page of HTML about the held-out rows: curves, errors, weights."),
+    ] = None
     memory: Annotated[
         str,
         Option(

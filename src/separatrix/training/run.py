@@ -19,6 +19,14 @@ from separatrix.files.out_of_core import TrainingState, begin, resume
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
+from separatrix.training.held_out import (
+    check_classes,
+    check_evaluation,
+    evaluate_held_out,
+    held_out_name,
+    with_values,
+    without_values,
+)
 from separatrix.training.memory import InMemory
 from separatrix.training.options import TrainOptions, size_of
 from separatrix.training.parts import features_for, learner_of
@@ -53,7 +61,8 @@ class Training:
             raise DataError("record=True stores rows of mistakes, which resume=False leaves out: choose one")
         if options.float32 and options.engine is not None:
             raise DataError("float32=True counts changed predictions of training rows, which only workers have with engine=")
-        for path in (options.output, options.checkpoint):
+        check_evaluation(options)
+        for path in (options.output, options.checkpoint, options.report):
             if path is not None and not path.absolute().parent.is_dir():
                 raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
 
@@ -69,6 +78,7 @@ class Training:
         source = self._open(options.data, options.label)
         validation = None if options.validate is None else self._open(options.validate, source.label, {})
         data_hash = _DataHash(source)
+        rereadable = (validation or source).rereadable
         gathered = read_blocks(
             source,
             features_for(options, source),
@@ -82,13 +92,19 @@ class Training:
         )
         try:
             read = time.perf_counter()
+            check_classes(options, gathered.classes)
             learner = self._train(gathered, data_hash)
             trained = time.perf_counter()
+            evaluation = None
+            if gathered.held_out is not None:
+                name = held_out_name(source, validation, gathered.held_out)
+                evaluation = evaluate_held_out(options, learner, gathered.held_out, name)
             # The held-out rows are at hand here, and closed below.
             summary = summarise(
                 source,
                 gathered,
                 learner,
+                evaluation,
                 data_hash=data_hash.value(),
                 settings=options.settings(),
                 seconds_reading=read - began,
@@ -100,7 +116,15 @@ class Training:
 
                 features = TableFeatures.like(features)
             model = Model(learner, features, summary["facts"])
-            model.summary = summary
+            model.summary, model.evaluation = summary, evaluation
+            if evaluation is not None and options.report is not None:
+                described = (
+                    with_values(evaluation, options, source, validation) if rereadable else without_values(evaluation)
+                )
+                model.evaluation = described
+                summary["evaluation"]["errors"] = model.evaluation.to_dict()["errors"]
+                model.evaluation.report(options.report, model=model)
+                summary["report"] = str(options.report)
             if options.output is not None:
                 save(model, options.output, resume=options.resume, float32=options.float32)
                 summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from separatrix import __version__
+from separatrix.analysis.evaluating.evaluation import Evaluation
 from separatrix.data.errors import counted
 from separatrix.data.reading import Source
-from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Ints
 from separatrix.engine.rules import RULES
 from separatrix.files.ingest import TrainingBlocks
 from separatrix.files.out_of_core import counts_by_class
 from separatrix.learners.linear_base import LinearLearner
+from separatrix.training.held_out import evaluation_lines
 
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
@@ -53,6 +54,7 @@ def summarise(
     source: Source,
     gathered: TrainingBlocks,
     learner: LinearLearner,
+    evaluation: Evaluation | None,
     *,
     data_hash: str,
     settings: dict[str, Any],
@@ -81,13 +83,15 @@ def summarise(
     )
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
-    K = len(gathered.classes)
-    terms = blocks.entries / blocks.n * (K if K > 2 else 1)
-    enough_rows = max(ENOUGH_ROWS, int(ENOUGH_TERMS / max(1.0, terms)))
-    evaluated: Iterable[Problem] = blocks.sample(enough_rows) if held_out is None else held_out
-    counts, right = counts_by_class(evaluated, K, lambda rows: learner.decide(learner.scores(rows), K))
-    if held_out is None:
+    if evaluation is None:
+        K = len(gathered.classes)
+        terms = blocks.entries / blocks.n * (K if K > 2 else 1)
+        enough_rows = max(ENOUGH_ROWS, int(ENOUGH_TERMS / max(1.0, terms)))
+        counts, right = counts_by_class(blocks.sample(enough_rows), K, lambda rows: learner.decide(learner.scores(rows), K))
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
+    else:
+        counts, right = evaluation.confusion.sum(axis=1), np.diag(evaluation.confusion)
+        summary |= {"held_out_accuracy": evaluation.accuracy, "evaluation": evaluation.to_dict() | {"errors": []}}
     sorted_rows = learner.order == "cyclic" and not learner.converged_ and blocks.in_runs()
     summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows)
     return summary
@@ -222,6 +226,8 @@ class Summary(dict[str, Any]):
                 yield f"  float32 changes {self['float32_changed']:,} of {counted(self['rows'], 'training prediction')}"
         else:
             yield remedy("  not written: name a file with output=")
+        if "report" in self:
+            yield f"  report written to {self['report']}"
 
     def _evaluated(self, strong: Callable[[str], str]) -> Iterator[str]:
         if "mistakes_by_shard" in self:
@@ -237,3 +243,5 @@ class Summary(dict[str, Any]):
         if "held_out_accuracy" in self:
             accuracy = strong(f"{self['held_out_accuracy']:.4f}")
             yield f"  held-out accuracy {accuracy} on {counted(self['held_out'], 'row')}"
+        if "evaluation" in self:
+            yield from (f"  {line}" for line in evaluation_lines(self["evaluation"]))

@@ -313,6 +313,10 @@ class Evaluation:
 
     # Errors.
 
+    def with_candidates(self, candidates: list[RowError]) -> Evaluation:
+        """Return the evaluation with other descriptions of the rows that may be its most confident errors."""
+        return replace(self, candidates=candidates)
+
     @cached_property
     def errors(self) -> list[RowError]:
         """The most confident wrong rows: of two classes those with scores farthest beyond the threshold."""
