@@ -174,9 +174,12 @@ def test_a_model_that_fails_is_a_row_with_its_reason():
     X, y = load_iris(return_X_y=True)
     found = compare(X[:101], y[:101])
     assert found.folds == 2
-    *leaks, folds = found.notes
-    assert folds == "2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"
-    assert all("alone predicts the label" in note for note in leaks)  # versicolor is told from setosa by either width
+    assert found.notes == ["2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"]
+    named = compare(X[:101], y[:101], feature_names=list("abcd"), models="lda")
+    assert [note.split(" (")[0] for note in named.notes[:-1]] == [
+        "column 'c' alone predicts the label",
+        "column 'd' alone predicts the label",
+    ]
     assert "only 1 sample in class 2" in found["QDA"].failure
     assert found["LDA"].accuracy > 0.9
     assert found.rows[-1].model == "QDA"
@@ -440,10 +443,11 @@ def test_bad_input_is_named():
         (lambda: compare(X, y[:10]), "inconsistent"),
         (lambda: compare(X, None), "y is None"),
         (lambda: compare(X[0], y), "need rows and columns"),
-        (lambda: compare(np.empty((0, 2)), []), "there are no rows"),
-        (lambda: compare(np.empty((5, 0)), y[:5]), "X has no columns"),
+        (lambda: compare(np.empty((0, 2)), []), r"shape \(0, 2\): there is nothing to learn from"),
+        (lambda: compare(pd.DataFrame({"a": []}), []), "there are no rows"),
+        (lambda: compare(np.empty((5, 0), dtype=object), y[:5]), "X has no columns"),
         (lambda: compare(sp.csr_matrix((5, 0)), y[:5]), "nothing to learn from"),
-        (lambda: compare(np.where(X > 7, np.inf, X), y), r"row \d+, column 'x0': inf is infinity"),
+        (lambda: compare(np.where(X > 7, np.inf, X), y), r"infinity at row \d+, column 0"),
         (lambda: compare(X, y, models="adaline"), "there is no model 'adaline'; there are naive Bayes"),
         (lambda: compare(X, y, models=[]), "no model is named"),
         (lambda: compare(X, y, folds=1), "2 or more"),
@@ -452,6 +456,7 @@ def test_bad_input_is_named():
         (lambda: compare(sp.csr_matrix(X), y, categorical=[0]), "sparse matrix has columns of numbers"),
         (lambda: compare(X, y, feature_names=["a"]), "1 feature names for 4 columns"),
         (lambda: compare([["1", "a"], ["-inf", "b"]], [0, 1]), "row 1, column 'x0': '-inf' is not a finite number"),
+        (lambda: compare(pd.DataFrame(np.where(X > 7, np.inf, X)), y), r"row \d+, column '0': inf is infinity"),
         (lambda: compare(X, y, roles={"x9": "drop"}), "there is no column 'x9'"),
         (lambda: compare(X, y, roles={"x0": "words"}), "'words', not one of number"),
         (lambda: compare(X, y, budget=0), "seconds above 0"),

@@ -38,7 +38,8 @@ def compare(
 
     The columns of a table are told apart as `TableFeatures` and `separatrix train` do: numbers, categories, dates, sets,
     texts, identifiers. Each model gets the features that it needs, learned inside the fold: numbers scaled or in bins, 0/1
-    features of categories, n-grams of texts. A model that fails is reported with the reason. Everything but the times is
+    features of categories, n-grams of texts. An array of numbers without names is no table, and no column of it is left out;
+    "separatrix train" takes it as it is. A model that fails is reported with the reason. Everything but the times is
     reproducible with the same `random_state`, unless a `budget` drops a model.
 
     Parameters
@@ -65,9 +66,11 @@ def compare(
     [('LDA', 0.98, 'generative'), ('Perceptron', 0.95, 'discriminant function'), ('decision tree', 0.93, 'discriminative')]
     """
     examples: Examples
-    if sp.issparse(X):
-        if len(categorical) or roles:
-            raise ValueError("a sparse matrix has columns of numbers only: none of them can be categorical or have a role")
+    is_told = bool(len(categorical) or roles)
+    if sp.issparse(X) and is_told:
+        raise ValueError("a sparse matrix has columns of numbers only: none of them can be categorical or have a role")
+    is_numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biuf"
+    if sp.issparse(X) or (is_numbers and not is_told and feature_names is None):
         examples = MatrixExamples(X)
     else:
         examples = table_of(X, dict(roles or {}), categorical, feature_names)

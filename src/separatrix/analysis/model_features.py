@@ -278,8 +278,11 @@ class MatrixExamples:
         if 0 in self.X.shape:
             raise ValueError(f"X has shape {self.X.shape}: there is nothing to learn from")
         self.X = self.X.tocsr().astype(np.float64) if sp.issparse(self.X) else np.asarray(self.X, np.float64)
-        if np.isinf(self.X.data if sp.issparse(self.X) else self.X).any():
-            raise ValueError("there is infinity; replace it or drop the row first")
+        infinite = np.isinf(self.X.data if sp.issparse(self.X) else self.X)
+        if infinite.any():
+            places = [] if sp.issparse(self.X) else np.argwhere(infinite)[0].tolist()
+            where = " at row {}, column {}".format(*places) if places else ""
+            raise ValueError(f"there is infinity{where}; replace it or drop the row first")
 
     @property
     def n(self) -> int:
