@@ -230,7 +230,7 @@ def test_a_model_that_exceeds_its_budget_is_dropped_before_it_is_fitted_to_all_r
     monkeypatch.setattr(Slow, "fits", [])
     X, y = make_classification(4000, random_state=0)
     found = compare(X, y, budget=8)
-    assert max(Slow.fits) == 500
+    assert max(Slow.fits) == 1000
     row = found["slow"]
     assert row.dropped and row.accuracy is None and found.rows[-1] is row
     assert re.fullmatch(r"5 folds would take about [\d.]+ s or more, and budget=8 allows less", row.failure), row

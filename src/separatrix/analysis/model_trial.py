@@ -103,7 +103,7 @@ class Trial:
 
     def _least_seconds(self, model: Classifier, X: Any, X_test: Any, y: Codes) -> float:
         """Return how long all folds take at least, by fits to some of the rows; 0 where the first fold may begin."""
-        n, rows = len(y), FIRST_ROWS
+        n, rows, before = len(y), FIRST_ROWS, 0.0
         if self.budget is None:
             return 0.0
         order = _mixed(y, self.seed)
@@ -116,11 +116,14 @@ class Trial:
                     seconds = min(seconds, _seconds(model, X[some], asked, y[some]))
             except Exception:  # of too few rows of a class, as a rule: more of them may do
                 seconds = 0.0
-            if seconds * TELLING > self.budget and self.folds * seconds * share > self.budget:
-                return float(self.folds * seconds * share)
+            # What half as many rows took, too, is overhead, and does not grow.
+            rest = (seconds - before) * 2 * (share - 1) if 0.0 < before < seconds else 0.0
+            least = self.folds * min(seconds + rest, seconds * share)
+            if seconds * TELLING > self.budget and least > self.budget:
+                return least
             if seconds and self.folds * seconds * share**STEEPEST <= self.budget:
                 return 0.0
-            rows *= 2
+            rows, before = 2 * rows, seconds
         return 0.0
 
     def _curves_fit(self, model: Any, n: int, n_test: int) -> bool:
