@@ -51,8 +51,8 @@ def compare(
     roles : of columns by name, as in `TableFeatures`: "number", "category", "text", "date", "set", "boolean" or "drop"
     categorical : columns, by name or number from 0, whose numbers are codes of categories
     feature_names : names of an array's columns, for messages, `roles` and `categorical`
-    budget : seconds that a model may take in all folds; one that would take longer is dropped, which its row says. By
-        default there is no limit
+    budget : seconds that a model may take in all folds; one that would take longer is dropped, which its row says, except
+        "separatrix train". By default there is no limit
     curves : also measure held-out accuracy after each pass
     random_state : seed of the folds and of the models
     verbose : 1 shows a progress bar
