@@ -41,24 +41,20 @@ RENAMED = {
     "random_state": "--seed",
     "validation_fraction": "--holdout",
 }
-OFF = {"header": "--no-header", "resume": "--no-resume", "fit_intercept": "--no-bias", "zero_based": "--one-based"}
+OFF = {
+    "header": "--no-header",
+    "idf": "--no-idf",
+    "resume": "--no-resume",
+    "fit_intercept": "--no-bias",
+    "zero_based": "--one-based",
+}
 """The options for False."""
 SAME = (
-    *(
-        "average_from",
-        "bits",
-        "budget",
-        "calibrate",
-        "categorical",
-        "checkpoint",
-        "class_weight",
-        "date",
-        "delimiter",
-        "drop",
-    ),
-    *("early_stopping", "encoding", "engine", "format", "header", "holdout", "label", "learner", "margin", "memory"),
-    *("missing_label", "mix", "multi_class", "number", "numbers", "on_error", "order", "passes", "positive", "quote"),
-    *("float32", "optimize", "record", "resume", "report", "rule", "set", "table", "text", "tie", "validate", "zero_based"),
+    *("average_from", "bins", "bits", "budget", "calibrate", "categorical", "char_ngrams", "checkpoint", "class_weight"),
+    *("date", "delimiter", "drop", "early_stopping", "encoding", "engine", "float32", "folds", "format", "header"),
+    *("holdout", "idf", "label", "learner", "margin", "memory", "missing_label", "mix", "multi_class", "ngrams", "number"),
+    *("numbers", "on_error", "oof", "optimize", "order", "passes", "positive", "quote", "record", "report", "resume"),
+    *("rule", "set", "table", "text", "tf", "tie", "tune", "validate", "zero_based"),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED

@@ -40,7 +40,7 @@ class TrainingProgress(ProgressBar):
     """Rows read and rows trained on: rows a second, mistakes, progressive error, held-out accuracy, time left."""
 
     def __init__(self, quiet: bool) -> None:
-        columns = ("{task.description}", "BarColumn", "{task.completed:,} rows", "{task.fields[figures]}")
+        columns = ("{task.description}", "BarColumn", "{task.completed:,.0f} {task.fields[unit]}", "{task.fields[figures]}")
         super().__init__(quiet, *columns, "TimeElapsedColumn", "TimeRemainingColumn")
 
     def rows_read(self, activity: str, rows: int) -> None:
@@ -48,13 +48,28 @@ class TrainingProgress(ProgressBar):
         if self._bar is None:
             return
         if activity not in self._tasks:
-            self._tasks[activity] = self._bar.add_task(activity, total=None, figures="")
+            self._tasks[activity] = self._bar.add_task(activity, total=None, figures="", unit="rows")
         self._bar.advance(self._tasks[activity], rows)
+
+    def folds_done(self, done: int, total: int) -> None:
+        """Show how many folds are done."""
+        self._show("cross-validating", total, done, "folds", "")
+
+    def searched(self, spent: float, candidates: int, best: float) -> None:
+        """Show the share of the budget that is spent, how many recipes were tried, and how good the best is."""
+        self._show("tuning", 100, 100 * spent, "% of the budget", f"{candidates:,} recipes, best {best:.4f}")
+
+    def _show(self, activity: str, total: float, done: float, unit: str, figures: str) -> None:
+        if self._bar is None:
+            return
+        if activity not in self._tasks:
+            self._tasks[activity] = self._bar.add_task(activity, total=total, figures="", unit=unit)
+        self._bar.update(self._tasks[activity], completed=done, figures=figures)
 
     def begin_training(self, passes: int, rows: int) -> None:
         """Begin to count the rows of the passes."""
         if self._bar is not None:
-            self._tasks["training"] = self._bar.add_task("training", total=passes * rows, figures="")
+            self._tasks["training"] = self._bar.add_task("training", total=passes * rows, figures="", unit="rows")
 
     def rows_trained(self, state: TrainingState, rows: int, n: int) -> None:
         """Count rows that were trained on, of the n rows of a pass."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Mistakes, Presenter, Problem
-from separatrix.engine.rows import Floats, Ints, Rows, frozen
+from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights, averaged
 from separatrix.learners.inputs import HeldOut
@@ -105,6 +105,14 @@ class Machines:
 
     def train(self, problem: Problem, order: str, n_passes: int) -> list[Weights]:
         """Make passes; return the weights of each machine."""
+        for _ in self.passes(problem, order, n_passes):
+            pass
+        coef, intercept = self.weights()
+        K = self.template.last.K
+        return [Weights(coef[g : g + K], intercept[g : g + K]) for g in range(0, len(coef), K)]
+
+    def passes(self, problem: Problem, order: str, n_passes: int) -> Iterator[Array]:
+        """Make passes until none of the machines makes a mistake; after each, yield which of them made one."""
         presenter, chosen_order = self.presenter, order_for(order, problem.rows, problem.codes)
         presenter.last.lay(problem.rows.sparse)
         presenter.late.lay(problem.rows.sparse)
@@ -112,13 +120,16 @@ class Machines:
             presenter.tally[:] = 0.0
             for block in visits(chosen_order, problem.rows, self.template.seed, number):
                 presenter.present_anywhere(problem, block, _forget)
-            if not presenter.tally.any():
+            mistaken: Array = np.any(presenter.tally.reshape(-1, 2), axis=1)
+            yield mistaken
+            if not mistaken.any():
                 break
+
+    def weights(self) -> Weights:
+        """Return the weights of all machines, one after another: averaged where the run averages, else the last."""
+        presenter = self.presenter
         last = presenter.last.weights()
-        if presenter.late.d:
-            last = averaged(last, presenter.late.weights(), max(1, presenter.steps))
-        K = self.template.last.K
-        return [Weights(last.coef[g : g + K], last.intercept[g : g + K]) for g in range(0, len(last.coef), K)]
+        return averaged(last, presenter.late.weights(), max(1, presenter.steps)) if presenter.late.d else last
 
 
 def _forget(mistakes: Mistakes, copied: Ints | None) -> None:

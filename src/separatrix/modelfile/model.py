@@ -62,6 +62,7 @@ class Model:
     facts : what `train` tells of the data and the settings
     summary : the figures of the training, after `train`; `print(model.summary)` shows what the command prints
     evaluation : the `Evaluation` on the held-out rows, after `train` with `holdout` or `validate`
+    cross_validation : the out-of-fold predictions, after `train(folds=…)`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the features are the columns that came in
 
     Examples
@@ -81,6 +82,7 @@ class Model:
 
     summary: Any = None
     evaluation: Any = None
+    cross_validation: Any = None
     arrays: Mapping[str, Array] = {}
     """Arrays that were stored beside the model."""
     version, sha256 = __version__, ""
@@ -188,7 +190,7 @@ class Model:
                     settings["X_val"] = features.transform(settings["X_val"])
             fitted, facts = {"estimator": estimator.fit(X, y, **settings), "features": features}, {}
         self._fitted, self._facts = fitted, facts
-        for name in ("summary", "evaluation", "arrays", "version", "sha256"):
+        for name in ("summary", "evaluation", "cross_validation", "arrays", "version", "sha256"):
             self.__dict__.pop(name, None)
         return self
 

@@ -4,7 +4,8 @@ import json
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from separatrix.data.errors import DataError
 from separatrix.data.options import (
@@ -35,7 +36,7 @@ Engine = Annotated[
 Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
 NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label"),
-    *("resume", "float32", "report"),
+    *("resume", "float32", "report", "folds", "oof", "tune", "budget"),
 )
 """Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
 
@@ -61,6 +62,50 @@ class TrainOptions(ReadingOptions):
         int,
         Option(group="features", min=8, max=28, rare=True, help="Hash text to 2^bits features, shared by the text columns."),
     ] = 18
+    bins: Annotated[
+        int | None,
+        Option(
+            group="features",
+            min=2,
+            max=1 << 16,
+            rare=True,
+            help="Number of bins of a column of numbers; by default 32, or fewer where there are many columns.",
+        ),
+    ] = None
+    ngrams: Annotated[
+        str | None,
+        Option(
+            metavar="RANGE",
+            group="features",
+            help="Words in a row that are a feature of a text: 1 for single words, 1-3 for up to three; by default 1-2.",
+        ),
+    ] = None
+    char_ngrams: Annotated[
+        str | None,
+        Option(
+            metavar="RANGE",
+            group="features",
+            help="Take characters in a row, inside words, in place of words, for example 3-5.",
+        ),
+    ] = None
+    tf: Annotated[
+        str | None,
+        Option(
+            group="features",
+            choices={"sublinear": "1 + log of the count", "count": "", "binary": "1 where it occurs"},
+            rare=True,
+            help="How often an n-gram occurs in a text, as a number; by default sublinear.",
+        ),
+    ] = None
+    idf: Annotated[
+        bool | None,
+        Option(
+            "--idf/--no-idf",
+            group="features",
+            rare=True,
+            help="Whether n-grams that occur in many texts count less; by default they do.",
+        ),
+    ] = None
     learner: Annotated[str, Option(group="learning", choices=LEARNERS, help="Which weights predict.")] = "averaged"
     rule: Annotated[str, Option(group="learning", choices=tuple(RULES), help="Update rule.")] = "pa1"
     C: Annotated[
@@ -141,6 +186,33 @@ class TrainOptions(ReadingOptions):
         Path | None,
         Option(group="evaluation", help="Write a page of HTML about the held-out rows: curves, errors, weights."),
     ] = None
+    folds: Annotated[
+        int | None,
+        Option(
+            metavar="K",
+            group="evaluation",
+            min=2,
+            help="Cross-validate features and learner in K folds before training on all rows; 5 with --tune.",
+        ),
+    ] = None
+    oof: Annotated[
+        Path | None,
+        Option(
+            group="evaluation",
+            help="Write the out-of-fold predictions to this .csv, .jsonl or .parquet file.",
+        ),
+    ] = None
+    tune: Annotated[
+        bool,
+        Option(
+            "--tune",
+            group="evaluation",
+            help="Search rule, C, passes and features by out-of-fold accuracy; other options given stay as they are.",
+        ),
+    ] = False
+    budget: Annotated[float, Option(metavar="SECONDS", group="evaluation", min=0, help="Time for the search of --tune.")] = (
+        120.0
+    )
     memory: Annotated[
         str,
         Option(
@@ -193,12 +265,47 @@ class TrainOptions(ReadingOptions):
         return roles_of(self)
 
 
+class Declared(NamedTuple):
+    """An option of `train`: its field in `TrainOptions`, the type of its value, whether a list, its default and the rest."""
+
+    field: str
+    kind: Any
+    several: bool
+    default: Any
+    option: Option
+
+
+def declared_options() -> dict[str, Declared]:
+    """Return the options of `train` by the names that they have in Python: those of the command with underscores."""
+    hints = get_type_hints(TrainOptions, include_extras=True)
+    declared = {}
+    for field in fields(TrainOptions):
+        annotation, declaration = get_args(hints[field.name])
+        if not isinstance(declaration, Option) or field.name == "label":
+            continue
+        kind = next(iter({*get_args(annotation)} - {NoneType})) if NoneType in get_args(annotation) else annotation
+        several = get_origin(kind) is list
+        flag = next((flag for flag in declaration.flags if flag.startswith("--")), f"--{field.name}").partition("/")[0]
+        name = flag.removeprefix("--").replace("-", "_")
+        declared[name] = Declared(field.name, get_args(kind)[0] if several else kind, several, field.default, declaration)
+    return declared
+
+
 def size_of(text: str) -> int:
     """Return a size such as 512M or 2G in bytes."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)i?[bB]?", text.strip())
     if not match:
         raise DataError(f"memory={text!r} is not a size; use for example 512M or 2G")
     return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+def ngram_range(name: str, text: str) -> tuple[int, int]:
+    """Return the fewest and the most words or characters of "2" or "1-3"."""
+    match = re.fullmatch(r"(\d{1,3})(?:-(\d{1,3}))?", text.strip())
+    fewest, most = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 1 <= fewest <= most:
+        raise DataError(f"{name}={text!r} is not a range of whole numbers; use for example 1-3, or 2")
+    return fewest, most
 
 
 def number_or_auto(text: str) -> float | str:

@@ -8,7 +8,7 @@ from separatrix.data.errors import DataError
 from separatrix.data.reading import Source
 from separatrix.files.ingest import roles_for
 from separatrix.modelfile.registry import CLASSIFIERS, FEATURIZERS
-from separatrix.training.options import TrainOptions, number_or_auto
+from separatrix.training.options import TrainOptions, ngram_range, number_or_auto
 
 if TYPE_CHECKING:
     from separatrix.features.table import TableFeaturizer
@@ -20,6 +20,8 @@ CLASS_OF = {
     "pocket": "PocketPerceptron",
 }
 DEFAULTS = TrainOptions("")
+OF_COLUMNS = ("bins", "ngrams", "char_ngrams", "tf", "idf")
+"""Options of features, which numbers that are taken as they are do not have."""
 
 
 def learner_of(options: TrainOptions, plain: bool = False) -> Any:
@@ -50,11 +52,29 @@ def learner_of(options: TrainOptions, plain: bool = False) -> Any:
 
 def featurizer_of(options: TrainOptions, roles: dict[str, str], plain: bool = False) -> TableFeaturizer:
     """Return the features that the options describe, not learned."""
+    if options.bins and options.numbers not in (None, "bins"):
+        raise DataError(f"bins= cannot be combined with numbers={options.numbers!r}")
     table, text = (FEATURIZERS[name].resolve(plain) for name in ("TableFeatures", "TextFeatures"))
     features: TableFeaturizer = table(
-        roles=roles, numbers=options.numbers or "bins", text=text(n_features=1 << options.bits)
+        roles=roles,
+        numbers=options.numbers or "bins",
+        n_bins=options.bins or "auto",
+        text=text(n_features=1 << options.bits, **_text_parameters(options)),
     )
     return features
+
+
+def _text_parameters(options: TrainOptions) -> dict[str, Any]:
+    """Return the parameters of text features that the options name."""
+    if options.ngrams and options.char_ngrams:
+        raise DataError("ngrams= cannot be combined with char_ngrams=")
+    parameters: dict[str, Any] = {}
+    if options.ngrams:
+        parameters["ngram_range"] = ngram_range("ngrams", options.ngrams)
+    if options.char_ngrams:
+        parameters |= {"analyzer": "char_wb", "ngram_range": ngram_range("char_ngrams", options.char_ngrams)}
+    named = {"tf": options.tf, "idf": options.idf}
+    return parameters | {name: value for name, value in named.items() if value is not None}
 
 
 def features_for(options: TrainOptions, source: Source) -> TableFeaturizer | None:
@@ -62,6 +82,8 @@ def features_for(options: TrainOptions, source: Source) -> TableFeaturizer | Non
     if source.kind == "rows":
         if options.roles() or options.numbers:
             raise DataError(f"{source.name}: {source.format} data have no columns that could have a role")
+        if ignored := next((name for name in OF_COLUMNS if getattr(options, name) is not None), None):
+            raise DataError(f"{source.name}: {source.format} data have no columns that {ignored}= could apply to")
         return None
     assert source.schema is not None
     names = [name for name in source.schema.names if name != source.label]

@@ -19,3 +19,9 @@ class Progress:
 
     def shards_done(self, activity: str, done: int, total: int) -> None:
         """Show how many shards are done with an activity."""
+
+    def folds_done(self, done: int, total: int) -> None:
+        """Show how many folds are done."""
+
+    def searched(self, spent: float, candidates: int, best: float) -> None:
+        """Show the share of the budget of a search that is spent, how many recipes were tried, and how good the best is."""

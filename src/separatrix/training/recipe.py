@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 from numbers import Integral, Real
 from pathlib import Path
-from types import NoneType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any
 
 import numpy as np
 
 from separatrix.data.errors import did_you_mean
 from separatrix.data.labels import without_label
-from separatrix.data.options import Option
 from separatrix.engine.parameters import ParameterError
 from separatrix.engine.rules import in_words
 from separatrix.engine.user_warnings import warn_user
@@ -21,7 +18,7 @@ from separatrix.files.ingest import read_blocks
 from separatrix.learners.inputs import example_weight
 from separatrix.modelfile.model import Model
 from separatrix.training.memory import TEXT, InMemory, is_in_memory, is_matrix, table_of
-from separatrix.training.options import TrainOptions
+from separatrix.training.options import Declared, TrainOptions, declared_options
 from separatrix.training.parts import default_features
 from separatrix.training.run import Training
 from separatrix.training.summary import Summary, facts_of
@@ -87,32 +84,6 @@ def _warn(summary: Summary) -> None:
     for message in (skipped, *summary["notes"], *notes, *summary["warnings"]):
         if message:
             warn_user(message, TrainingWarning)
-
-
-class Declared(NamedTuple):
-    """An option of `train`: its field in `TrainOptions`, the type of its value, whether a list, its default and the rest."""
-
-    field: str
-    kind: Any
-    several: bool
-    default: Any
-    option: Option
-
-
-def declared_options() -> dict[str, Declared]:
-    """Return the options of `train` by the names that they have in Python: those of the command with underscores."""
-    hints = get_type_hints(TrainOptions, include_extras=True)
-    declared = {}
-    for field in fields(TrainOptions):
-        annotation, declaration = get_args(hints[field.name])
-        if not isinstance(declaration, Option) or field.name == "label":
-            continue
-        kind = next(iter({*get_args(annotation)} - {NoneType})) if NoneType in get_args(annotation) else annotation
-        several = get_origin(kind) is list
-        flag = next((flag for flag in declaration.flags if flag.startswith("--")), f"--{field.name}").partition("/")[0]
-        name = flag.removeprefix("--").replace("-", "_")
-        declared[name] = Declared(field.name, get_args(kind)[0] if several else kind, several, field.default, declaration)
-    return declared
 
 
 def options_from(data: Any, label: Any, given: dict[str, Any]) -> TrainOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from separatrix.training.parts import features_for, learner_of
 from separatrix.training.progress import Progress
 from separatrix.training.sharded import train_on_shards
 from separatrix.training.summary import summarise
+from separatrix.training.tuning.selection import check_selection, is_wanted, select
 
 
 class Training:
@@ -62,6 +63,7 @@ class Training:
         if options.float32 and options.engine is not None:
             raise DataError("float32=True counts changed predictions of training rows, which only workers have with engine=")
         check_evaluation(options)
+        check_selection(options)
         for path in (options.output, options.checkpoint, options.report):
             if path is not None and not path.absolute().parent.is_dir():
                 raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
@@ -74,10 +76,21 @@ class Training:
         return model
 
     def _run(self, began: float) -> Model:
-        options = self.options
-        source = self._open(options.data, options.label)
-        validation = None if options.validate is None else self._open(options.validate, source.label, {})
+        source = self._open(self.options.data, self.options.label)
         data_hash = _DataHash(source)
+        if not is_wanted(self.options):
+            return self._train_on(source, data_hash, began)
+        with nullcontext() if source.rereadable else source.kept():
+            selection = select(self.options, source, self.progress)
+            self.options = selection.options
+            model = self._train_on(source, data_hash, time.perf_counter())
+        model.summary |= selection.figures
+        model.cross_validation = selection.cross_validation
+        return model
+
+    def _train_on(self, source: Source, data_hash: _DataHash, began: float) -> Model:
+        options = self.options
+        validation = None if options.validate is None else self._open(options.validate, source.label, {})
         rereadable = (validation or source).rereadable
         gathered = read_blocks(
             source,

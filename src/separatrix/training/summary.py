@@ -18,6 +18,7 @@ from separatrix.files.ingest import TrainingBlocks
 from separatrix.files.out_of_core import counts_by_class
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.training.held_out import evaluation_lines
+from separatrix.training.tuning.selection import selection_lines
 
 ENOUGH_TERMS, ENOUGH_ROWS = 1 << 24, 2000
 """The training error is counted on as many rows as have so many terms in their scores, but on so many rows at least."""
@@ -219,6 +220,7 @@ class Summary(dict[str, Any]):
         reading = f"read in {self['seconds_reading']:.2f} s, " if "seconds_reading" in self else "read and "
         yield f"  {reading}trained in {self['seconds_training']:.2f} s: {passes}"
         yield from self._evaluated(strong)
+        yield from selection_lines(self, strong, remedy)
         yield from (f"  {alarm('warning')}: {remedy(warning)}" for warning in self.get("warnings", ()))
         if "model" in self:
             yield f"  written to {self['model']} ({self['bytes']:,} bytes)"

@@ -1,0 +1,38 @@
+"""Out-of-fold predictions as CSV, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from separatrix.data.atomic import replacing
+from separatrix.data.errors import DataError
+from separatrix.engine.rules import in_words
+from separatrix.training.tuning.folds import CrossValidation
+
+ENDINGS = (".csv", ".jsonl", ".parquet")
+
+
+def check_ending(path: Path) -> None:
+    """Raise where no format is known by the ending of a file."""
+    if path.suffix.lower() not in ENDINGS:
+        raise DataError(f"{path}: out-of-fold predictions are written to a file that ends in {in_words(ENDINGS)}")
+    if not path.absolute().parent.is_dir():
+        raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
+
+
+def write_out_of_fold(validation: CrossValidation, path: Path) -> None:
+    """Write the predictions by the ending of the file."""
+    table, form = validation.table, path.suffix.lower()
+    with replacing(path) as beside:
+        if form == ".csv":
+            from pyarrow.csv import write_csv
+
+            write_csv(table, beside)
+        elif form == ".parquet":
+            from pyarrow.parquet import write_table
+
+            write_table(table, beside)
+        else:
+            with open(beside, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
