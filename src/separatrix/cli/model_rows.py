@@ -69,6 +69,8 @@ class ModelRows:
         kind = "rows" if self.model.features is None else "columns"
         if source.kind != kind:
             raise DataError(f"{source.name} holds {KINDS[source.kind]}, but {path} was trained on {KINDS[kind]}")
+        if kind == "rows" and reading.get("keep"):
+            raise DataError(f"{source.name}: {source.format} data have no named columns that could be kept")
         self.source: Source = source
         self.skipping = reading.get("on_error") == "skip"
         self.unlabelled = Unlabelled.as_chosen(missing_label)

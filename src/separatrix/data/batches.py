@@ -70,27 +70,34 @@ class RowBatch:
 
 @dataclass(frozen=True, eq=False)
 class TableBatch:
-    """Rows of a table: named columns, the label's among them, and where each row comes from."""
+    """Rows of a table: named columns, the label's among them, and where each row comes from.
+
+    `kept` has the columns that are to be kept as they are written in the file; those of JSON lines are JSON texts.
+    """
 
     table: pa.RecordBatch
     origin: Origin
+    kept: pa.RecordBatch | None = None
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def __getitem__(self, rows: slice) -> TableBatch:
         begin, end, _ = rows.indices(len(self))
-        return TableBatch(self.table.slice(begin, end - begin), self.origin[rows])
+        kept = None if self.kept is None else self.kept.slice(begin, end - begin)
+        return TableBatch(self.table.slice(begin, end - begin), self.origin[rows], kept)
 
     def where(self, kept: NDArray[np.bool_]) -> TableBatch:
         """Return the rows that are kept."""
         from separatrix.data.arrow_arrays import number_array
 
-        return TableBatch(self.table.filter(number_array(kept)), self.origin.at(np.flatnonzero(kept)))
+        mask = number_array(kept)
+        columns = None if self.kept is None else self.kept.filter(mask)
+        return TableBatch(self.table.filter(mask), self.origin.at(np.flatnonzero(kept)), columns)
 
     def without(self, column: str) -> TableBatch:
         """Return the rows without a column."""
-        return TableBatch(self.table.drop_columns([column]), self.origin)
+        return TableBatch(self.table.drop_columns([column]), self.origin, self.kept)
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,8 @@ class Options:
     """What a model has learned of columns, by name: they are read so, whatever share of them are words."""
     unused: set[str] = field(default_factory=set)
     """Columns that nobody looks at, since a model leaves them out: whatever they hold is right."""
+    keep: tuple[str, ...] = ()
+    """Columns that are given as they are written, too."""
     notes: dict[str, str] = field(default_factory=dict)
     """What a person should know of the reading, each under a name, so that it is said once."""
 

@@ -119,6 +119,10 @@ class Source:
         """What a person should know of how the data were read."""
         return list(self._options.notes.values())
 
+    def add_note(self, name: str, note: str) -> None:
+        """Add to the notes, once for each name."""
+        self._options.notes.setdefault(name, note)
+
     def read_as(self, other: Source, unused: Collection[str] = ()) -> None:
         """Read the columns that another table has, too, as that one reads them, as numbers or as text, if they are used."""
         self._options.unused.update(unused)
@@ -266,6 +270,7 @@ def open_source(
     layout: Layout | None = None,
     expected: Mapping[str, str] | None = None,
     unused: Collection[str] = (),
+    keep: Sequence[str] = (),
 ) -> Source:
     r"""Open data: a path or several, a pattern, "-" (standard input), a binary file object, or a built-in name.
 
@@ -290,6 +295,7 @@ def open_source(
         so, and words among numbers are missing. Without it, a column of numbers in which a reading finds 2 % or more words
         is text in the next one, and `ReadAgainError` is raised.
     unused : columns that nobody will look at, such as those that a model leaves out: whatever they hold is no error.
+    keep : columns, by name or by number from 0, or "all", whose values as they are written `batch.kept` has.
 
     Examples
     --------
@@ -333,6 +339,7 @@ def open_source(
         layout,
         expected,
         set(unused),
+        tuple(keep),
     )
     if isinstance(spec, str) and form is None and built_in.is_known(spec):
         return Source(spec, [], "built-in", built_in.BuiltInReader(spec, options), options)

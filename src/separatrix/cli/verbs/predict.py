@@ -27,6 +27,14 @@ def predict(
         ),
     ] = None,
     scores: Annotated[bool, Option("--scores", help="Write the score of each class, too.")] = False,
+    keep: Annotated[
+        list[str] | None,
+        Option(
+            metavar="COLUMNS",
+            help="Columns of the file to write before the predictions, as they are: names, or numbers from 0, with commas "
+            "between; or all.",
+        ),
+    ] = None,
     engine: Engine = None,
     *,
     reading: ReadingOptions,
@@ -36,19 +44,20 @@ def predict(
     from separatrix.cli.predictions import ENDINGS, write_predictions
     from separatrix.data.atomic import replacing
 
+    how = reading.reading() | ({"keep": keep} if keep else {})
     with errors_reported("predict", data):
         if engine is not None:
             from separatrix.cli.sharded import PredictShard, predict_on_shards
 
             if output is None:
                 raise DataError("--engine writes one file per shard: name a folder with -o")
-            work = PredictShard(model.absolute(), output.absolute(), scores, reading.reading())
+            work = PredictShard(model.absolute(), output.absolute(), scores, how)
             n, skipped = predict_on_shards(engine, work, data)
         else:
             written_as = "csv" if output is None else ENDINGS.get(output.suffix.lower())
             if written_as is None:
                 raise DataError(f"{output}: the file's name must end in {', '.join(ENDINGS)}")
-            rows = ModelRows(model, data, reading.reading())
+            rows = ModelRows(model, data, how)
             if output is None:
                 write_predictions(rows, sys.stdout.buffer, written_as, scores)
                 tell("predict", rows.notes)

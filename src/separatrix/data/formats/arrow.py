@@ -17,6 +17,7 @@ import pyarrow.parquet as parquet
 from separatrix.data import column_types as columns
 from separatrix.data.batches import Options, TableBatch
 from separatrix.data.errors import DataError, Origin
+from separatrix.data.kept_columns import columns_to_keep
 from separatrix.data.streams import Stream
 
 
@@ -43,6 +44,7 @@ class ArrowReader:
                 )
             self.schema = self.schema.set(place, pa.field(name, columns.TYPES[kind]))
         self.label = columns.label_name(self.schema.names, options.label, None, stream.name, options.label_needed)
+        self.kept = columns_to_keep(self.schema.names, options.keep, stream.name)
         if self.label is not None and pa.types.is_nested(self.schema.field(self.label).type):
             kind = self.schema.field(self.label).type
             raise DataError(f"{stream.name}: column {self.label} holds {kind}, not labels; label= names another column")
@@ -52,7 +54,9 @@ class ArrowReader:
         first = self.first_row
         for batch in self._guarded(stream):
             if batch.num_rows:
-                yield TableBatch(self._fitted(batch, stream.name, first), Origin(stream.name, first, "row"))
+                table = self._fitted(batch, stream.name, first)
+                kept = batch.select(self.kept) if self.kept else None
+                yield TableBatch(table, Origin(stream.name, first, "row"), kept)
                 first += batch.num_rows
 
     def _fitted(self, batch: Any, name: str, first: int) -> Any:

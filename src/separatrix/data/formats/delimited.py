@@ -26,6 +26,7 @@ from separatrix.data.dialects.dialect import sniff
 from separatrix.data.dialects.records import BLANKS, Records, places_of, split_rows, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, named, no_column, shown
+from separatrix.data.kept_columns import ROW_NAME, as_written, columns_to_keep
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, last_line_end
 
@@ -64,14 +65,15 @@ class _Table:
     faults: list[_Fault] = field(default_factory=list)
     words: list[tuple[int, str, str]] = field(default_factory=list)
     mended: list[int] = field(default_factory=list)
+    kept: Any = None
     oddities: dict[int, str] = field(default_factory=dict)
     """What a person should know of lines, by the number of lines before them."""
 
 
 STRAY_QUOTE = "a quote is never closed: it is read as a plain character"
 HEADER_AGAIN = "the header comes again: such lines are passed over"
-PADDING, ROW_NAME = "\n", "\r"
-"""What is behind the delimiter at the end of a line, and the name before a row of R's; no column can be called so."""
+PADDING = "\n"
+"""What is behind the delimiter at the end of a line; no column can be called so."""
 
 
 class DelimitedReader:
@@ -93,6 +95,7 @@ class DelimitedReader:
         unknown = sorted(set(options.types) - set(self.names))
         if unknown:
             raise DataError(f"{where}: {no_column(unknown[0], self.names)} (types names it)")
+        self.kept = columns_to_keep(self.names, options.keep, where, [ROW_NAME] * self.dialect.row_names)
         self.kinds: dict[str, str] = {}
         self.strays = StrayWords()
         self.missing = options.missing
@@ -213,7 +216,7 @@ class DelimitedReader:
             if piece.table is not None and piece.table.num_rows:
                 for name in numeric:
                     self.strays.add_values(name, piece.table[name])
-                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines.astype(np.int64) + before))
+                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines.astype(np.int64) + before), piece.kept)
             before += piece.n_lines
 
     def _cut(self, block: Block) -> int:
@@ -247,10 +250,8 @@ class DelimitedReader:
         is_faulty[headers] = False
         ends = np.append(records.lines[1:], records.n_lines)
         for k in np.flatnonzero(is_faulty):
-            what = (
-                f": {counted(int(records.fields[k]), 'column')} where line {self.dialect.line} has {self.dialect.n_fields}"
-            )
-            what += f"; {LEAVE_OUT}"
+            width = counted(int(records.fields[k]), "column")
+            what = f": {width} where line {self.dialect.line} has {self.dialect.n_fields}; {LEAVE_OUT}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
             faults.append(_Fault(int(records.lines[k]), what, int(ends[k] - records.lines[k])))
@@ -260,7 +261,8 @@ class DelimitedReader:
             faults.append(_Fault(records.n_lines, what, int(np.count_nonzero(text[records.end : end] == ord("\n")))))
         lines = records.lines[good]
         try:
-            found = self._typed(self._text_of(text, records, good), len(lines))
+            fields = self._text_of(text, records, good)
+            found, kept = self._typed(fields, len(lines)), self._as_written(fields) if len(lines) else None
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             return _Table(
@@ -273,13 +275,19 @@ class DelimitedReader:
             fits = np.ones(len(lines), np.bool_)
             fits[list(found.wrong)] = False
             table, lines = table.filter(number_array(fits)), lines[fits]
+            kept = None if kept is None else kept.filter(number_array(fits))
             row_of = np.cumsum(fits) - 1
             words = [(int(row_of[i]), name, word) for i, name, word in words if fits[i]]
             found.mended = [int(row_of[i]) for i in found.mended if fits[i]]
         faults.sort(key=lambda fault: fault.line)
         oddities = {int(records.lines[k]): STRAY_QUOTE for k in records.plain if good[k]}
         oddities |= {int(records.lines[k]): HEADER_AGAIN for k in headers}
-        return _Table(table, lines, records.n_lines, faults, words, found.mended, oddities)
+        return _Table(table, lines, records.n_lines, faults, words, found.mended, kept, oddities)
+
+    def _as_written(self, text: Any) -> Any:
+        """Return the columns of some records that are to be kept, if any."""
+        fields = self._parsed(text, dict.fromkeys(self.kept, pa.binary()), self.kept, ()) if self.kept else None
+        return as_written(fields, self.options.encoding == AUTO, self.dialect.spaced)
 
     def _typed(self, text: Any, n: int) -> _Typed:
         """Return the columns of some records, and what is wrong with rows of them."""

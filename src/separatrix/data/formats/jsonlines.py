@@ -24,6 +24,7 @@ from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import NUMBER, TEXT, WHOLE
 from separatrix.data.encodings import AUTO, MENDED, is_utf8, mended, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, shown
+from separatrix.data.kept_columns import columns_to_keep, json_columns
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import Block, Stream, blocks, in_order
 
@@ -45,6 +46,7 @@ class _Lines:
     faults: list[tuple[int, str]] = field(default_factory=list)
     words: list[tuple[int, str, str]] = field(default_factory=list)
     mended: bool = False
+    kept: Any = None
 
 
 class JsonReader:
@@ -70,6 +72,7 @@ class JsonReader:
             if name not in self._met or kind not in _TYPES:
                 raise DataError(f"{stream.name}: types[{name!r}] = {kind!r} is no key with one of {', '.join(_TYPES)}")
         self.label = columns.label_name(list(self._met), options.label, None, stream.name, options.label_needed)
+        self.kept = columns_to_keep(list(self._met), options.keep, stream.name)
         if not options.settle:
             self.settled()
 
@@ -118,7 +121,7 @@ class JsonReader:
             if piece.table is not None and piece.table.num_rows:
                 for name in numeric:
                     self.strays.add_values(name, piece.table[name])
-                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines + before))
+                yield TableBatch(piece.table, Origin.of(stream.name, piece.lines + before), piece.kept)
             before += piece.n_lines
 
     def _met_word(self, name: str, word: str, place: str) -> None:
@@ -130,6 +133,13 @@ class JsonReader:
             raise ReadAgainError(f"{place}: key {shown(name)}: {shown(word)} is not {_WORDS[kind]}, as those before it are")
 
     def _work(self, block: Block) -> _Lines:
+        read = self._read(block)
+        if self.kept and read.table is not None:
+            texts = block.text[: block.end].tobytes().split(b"\n")
+            read.kept = json_columns((texts[line] for line in read.lines.tolist()), self.kept)
+        return read
+
+    def _read(self, block: Block) -> _Lines:
         text = block.text[: block.end]
         n_lines = int(np.count_nonzero(text == ord("\n")))
         is_mended = False
