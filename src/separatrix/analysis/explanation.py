@@ -195,7 +195,7 @@ def printed_text(*parts: Any, width: int = 120) -> str:
 
     out = io.StringIO()
     Console(file=out, width=width, color_system=None, markup=False, highlight=False).print(*parts, sep="\n")
-    written = "\n".join(line.rstrip() for line in out.getvalue().strip("\n").splitlines())
+    written = "\n".join(line.rstrip() for line in out.getvalue().splitlines()).strip("\n")
     return written.replace("\n\n\n", "\n\n")
 
 
