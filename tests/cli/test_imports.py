@@ -98,3 +98,11 @@ RUNS = {
 
 def test_linear_models_need_neither_scikit_learn_nor_pandas(folder):
     run_all(UNWANTED, {name: [argument.format(folder) for argument in arguments] for name, arguments in RUNS.items()})
+
+
+def test_text_needs_no_parquet(folder):
+    runs = {
+        name: [argument.format(folder) for argument in RUNS[name]]
+        for name in ("train table", "train rows", "evaluate table")
+    }
+    run_all(["pyarrow.parquet", "pyarrow.fs", "ssl"], runs)

@@ -171,6 +171,33 @@ TRAPS = (
     Trap("long_row.csv", "a line has a remark behind it", "", FAILS, says=("line 61: 6 columns", "--on-error skip")),
     Trap("long_row.csv", "it is passed over", "--on-error skip", 0.8, CUSTOMERS, YES_NO, says=("1 line", "line 61")),
     Trap("unclosed_quote.csv", "one quote is never closed", "", FAILS, says=("line 31", "quote", "--quote ''")),
+    # What other programs write.
+    Trap("sap_minus_behind.csv", "1.234,50- is below 0", "", 0.85, {"amount": "number"}, YES_NO),
+    Trap("powers_of_ten_german.csv", "1,234E+03 is 1234", "", 0.85, {"amount": "number"}, YES_NO, never=("decimal point",)),
+    Trap("french_spreadsheet.csv", "no-break spaces, a euro sign, windows-1252", "", 0.85, {"montant": "number"}, YES_NO),
+    Trap("apostrophes.csv", "all values between apostrophes", "", 0.85, {"noise": "number", "amount": "number"}, YES_NO),
+    Trap("spreadsheet_too_narrow.csv", "###### for numbers", "", 0.8, {"amount": "number"}, YES_NO),
+    Trap("stata_missing.csv", "., .a and .z for no value", "", 0.8, {"amount": "number"}, YES_NO),
+    Trap(
+        *("censored.csv", "<500 among numbers", "", 0.4, {"amount": "dropped"}, YES_NO),
+        says=("most of them numbers beside words ('<500')", "--number amount"),
+    ),
+    Trap("web_server_times.csv", "22/Mar/2024:14:05:11 +0000: the hour tells", "", 0.85, {"seen": "date"}, YES_NO),
+    Trap("markdown.md", "a table of Markdown", "", 0.8, {"amount": "number"}, YES_NO),
+    Trap("mark_in_the_middle.csv", "two files put together, each with its mark", "", 0.85, {"amount": "number"}, YES_NO),
+    Trap("merged_cells.csv", "a name stands in the first row of each group", "", 0.85, {"amount": "number"}, YES_NO),
+    Trap("zeros_and_ones_with_gaps.csv", "0.0, 1.0 and gaps", "", 0.85, {}, ("0.0", "1.0"), says=("6 rows without",)),
+    Trap(
+        *("totals_row.csv", "the last row is a sum", "--seed 4", 0.8, {"amount": "number"}, ("69", *YES_NO)),
+        says=("the label '69' occurs in 1 row, every other one in", "is that row an example?"),
+    ),
+    Trap("totals_row_without_label.csv", "a sum without a label", "", 0.85, {}, YES_NO, says=("left out 1 row", "line 122")),
+    Trap(
+        *("questions_below_names.csv", "a second header of a survey", "--seed 1", 0.8, {"Q2": "number"}),
+        says=("the label 'Were you late?' occurs in 1 row", "line 2"),
+    ),
+    Trap("footer.csv", "a remark below the table", "", FAILS, says=("line 123: 1 column", "--on-error skip")),
+    Trap("footer.csv", "it is passed over", "--on-error skip", 0.85, {}, YES_NO, says=("1 line", "line 123")),
     # Files that are no table.
     Trap("empty.csv", "nothing", "", FAILS, says=("the file is empty",)),
     Trap("header_only.csv", "names and no row", "", FAILS, says=("there is no example in it",)),

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix.data.errors import DataError
-from separatrix.data.labels import alike, matched, strangers
+from separatrix.data.labels import alike, lonely, matched, strangers
 from separatrix.engine.labels import check_kinds, check_two_classes
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import LabelIndex
@@ -96,7 +96,7 @@ def notes_on_labels(train: list[ShardSummary], held_out: list[ShardSummary], cla
 
     Raise if no held-out row has a label that is a class.
     """
-    notes = alike(list(_label_counts(train)))
+    notes = alike(list(_label_counts(train))) + lonely(_label_counts(train))
     if not held_out:
         return notes
     n, counts = sum(summary.n for summary in held_out), _label_counts(held_out)

@@ -29,9 +29,9 @@ _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
 PANDAS_INDEX = r"__index_level_\d+__"
 """The name of the column of row numbers that pandas puts last into a Parquet file."""
-_NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\))$"
+_NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\)|\d+\.?\d*[-−–])$"
 _NOTHING = (
-    r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\*"
+    r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\.[a-z]|\*|#{2,}"
     r"|err|error|invalid|#(div/0!|value!|ref!|num!|name\?))$"
 )
 

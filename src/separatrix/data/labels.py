@@ -249,6 +249,25 @@ def alike(labels: Sequence[Any]) -> list[str]:
     ]
 
 
+def lonely(counts: Mapping[Any, int]) -> list[str]:
+    """Return a note for up to three labels that occur once beside frequent ones: totals, second headers, typing errors.
+
+    Examples
+    --------
+    >>> lonely({"no": 80, "yes": 70, "150": 1})
+    ["the label '150' occurs in 1 row, every other one in 70 or more: is that row an example?"]
+    >>> lonely({"no": 80, "yes": 70, "maybe": 2})
+    []
+    """
+    once = [str(label) for label, count in counts.items() if count == 1]
+    others = [count for count in counts.values() if count > 1]
+    if not 1 <= len(once) <= 3 or len(others) < 2 or min(others) < 10:
+        return []
+    labels, are = ("labels", "occur in 1 row each") if len(once) > 1 else ("label", "occurs in 1 row")
+    question = "are those rows examples?" if len(once) > 1 else "is that row an example?"
+    return [f"the {labels} {', '.join(map(repr, once))} {are}, every other one in {min(others):,} or more: {question}"]
+
+
 def _alike(groups: Iterable[list[str]], how: str) -> list[str]:
     several = [" and ".join(map(repr, same)) for same in groups if len(same) > 1]
     if not several:

@@ -19,7 +19,7 @@ import numpy as np
 
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column, shown
-from separatrix.data.labels import Unlabelled, alike, labels_at, matched, one_class, strangers
+from separatrix.data.labels import Unlabelled, alike, labels_at, lonely, matched, one_class, strangers
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
@@ -130,6 +130,7 @@ def _read_blocks(
         held_out.d = blocks.d = max(held_out.d, blocks.d)
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(blocks.labels.met())
+    notes += lonely(dict(zip(classes.tolist(), blocks.class_counts().tolist(), strict=True)))
     if held_out is not None:
         notes += [f"held-out rows: {note}" for note in matched(held_out.labels.matching(classes))]
     if held_out is not None and (unknown := held_out.unknown_labels()):

@@ -110,11 +110,23 @@ def quote_of(text: bytes, delimiter: str, options: Options, whole: bool) -> str 
     if options.quote != "auto":
         return options.quote or None
     if b'"' not in text:
-        return '"'
+        return "'" if delimiter != BLANKS and _in_apostrophes(text, delimiter.encode()) else '"'
     records = split(np.frombuffer(text, np.uint8), len(text), delimiter, '"')
     left = text[records.end :]
     broken = bool((records.fields < 0).any()) or (left.count(b"\n") > (0 if whole else 100))
     return None if broken and not _is_quoted(text, delimiter) else '"'
+
+
+def _in_apostrophes(text: bytes, delimiter: bytes) -> bool:
+    """Tell whether each of the first rows has fields in apostrophes, and apostrophes nowhere else."""
+    lines = [line.strip() for line in text.split(b"\n", 101)[:100]]
+    quoted = re.compile(rb"'[^']*'")
+    fields = [[field.strip() for field in line.split(delimiter)] for line in lines if line]
+    return (
+        len(fields) > 2
+        and all(any(map(quoted.fullmatch, line)) for line in fields[1:])
+        and all(quoted.fullmatch(field) or b"'" not in field for line in fields for field in line)
+    )
 
 
 def _is_quoted(text: bytes, delimiter: str) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as parquet
 
 from separatrix.data import column_types as columns
 from separatrix.data.batches import Options, TableBatch
@@ -122,10 +121,14 @@ class ParquetReader(ArrowReader):
     form = "parquet"
 
     def _declared(self, stream: Stream) -> Any:
-        return parquet.ParquetFile(stream.seekable()).schema_arrow
+        from pyarrow.parquet import ParquetFile  # which takes a twentieth of a second, and most data need no Parquet
+
+        return ParquetFile(stream.seekable()).schema_arrow
 
     def _read(self, stream: Stream) -> Iterator[Any]:
-        file = parquet.ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
+        from pyarrow.parquet import ParquetFile
+
+        file = ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
         yield from file.iter_batches(_rows(size, file.metadata.num_rows, self.options), use_threads=self.options.threads > 1)
 

@@ -1,7 +1,7 @@
 """Dates and times of day as people write them, and the one form in which a column of text is written.
 
     2024-03-01   2024-03-01T12:30:00Z   2024/3/1 12:30        year first
-    25.3.2024   25/03/2024   25-Mar-2024   25 March 2024      day first
+    25.3.2024   25/03/2024   25-Mar-2024   25 March 2024      day first; 25/Mar/2024:12:30:00 +0000, as in logs
     03/25/2024   Mar 25, 2024                                 month first
     20240325   20240325T123000                                digits only
     12:30   12:30:45   7:05 pm                                times of day
@@ -35,6 +35,8 @@ _ZERO, _TWO = number_array(np.array([0, 2], np.int32))
 _NAMES = "(?P<b>(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))[a-z]{0,6}[.]?"
 _CLOCK = r"(?P<h>[0-9]{1,2}):(?P<n>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,][0-9]+)?)?(?: ?(?P<p>[AaPp])[.]?[Mm][.]?)?"
 _TIME = rf"(?:(?:T|,? +){_CLOCK}(?:Z| ?(?:UTC|GMT)| ?[-+][0-9]{{2}}:?(?:[0-9]{{2}})?)?)?$"
+_LOG_TIME = _TIME.replace("(?:T|", "(?:T|:|", 1)
+"""The same also behind a colon, as the logs of web servers have it."""
 _WEEKDAY = "(?i:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[.]?,? +)?"
 _YEAR, _MONTH, _DATE = "(?P<y>[0-9]{4}|[0-9]{2})", "(?P<m>[0-9]{1,2})", "(?P<d>[0-9]{1,2})"
 PATTERNS = {
@@ -42,7 +44,7 @@ PATTERNS = {
     "day first": rf"^{_DATE}[-/.]{_MONTH}[-/.]{_YEAR}{_TIME}",
     "month first": rf"^{_MONTH}[-/]{_DATE}[-/]{_YEAR}{_TIME}",
     "month first, dots": rf"^{_MONTH}[.]{_DATE}[.]{_YEAR}{_TIME}",
-    "day and name": rf"^{_WEEKDAY}{_DATE}(?:st|nd|rd|th|[.])?[- /.]{_NAMES},?[- /.]{_YEAR}{_TIME}",
+    "day and name": rf"^{_WEEKDAY}{_DATE}(?:st|nd|rd|th|[.])?[- /.]{_NAMES},?[- /.]{_YEAR}{_LOG_TIME}",
     "name and day": rf"^{_WEEKDAY}{_NAMES}[- ]{_DATE}(?:st|nd|rd|th)?,? (?P<y>[0-9]{{4}}){_TIME}",
     "digits": r"^(?P<y>[0-9]{4})(?P<m>[0-9]{2})(?P<d>[0-9]{2})(?:T(?P<h>[0-9]{2}):?(?P<n>[0-9]{2}):?(?P<s>[0-9]{2})?Z?)?$",
     "time": rf"^{_CLOCK}$",

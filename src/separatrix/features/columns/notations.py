@@ -3,6 +3,7 @@
 3,847   1 234 567   1'234   1.234,5   0,94      separators of thousands and of decimals
 $9.42   € 12,50   12.50 EUR   -$3   ($3.00)     one currency; brackets are a minus sign
 3.5%   12 %                                     12 % is 12
+3,5- 1,2E+03                                    a minus sign behind the number, as SAP writes it; powers of ten
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from separatrix.data.arrow_arrays import number_array, numpy_array
+from separatrix.data.arrow_arrays import number_array, numpy_array, text_array
 from separatrix.features.columns.arrow_columns import NUMBER, TEXT
 from separatrix.features.columns.samples import LOOKED_AT, Counted, matches, strings
 
@@ -55,7 +56,9 @@ _SIGN = "[-+\u2212\u2013]?"
 _THOUSANDS = {",": ",", ".": r"\.", " ": _BLANK, "'": "['\u2019]"}
 _CANDIDATES = ((",", "."), (".", ","), (" ", "."), (" ", ","), ("'", "."), ("'", ","))
 _DIGITS = "[0-9.,'\u2019 \u00a0\u2009\u202f]"
-_LOOSE = rf"^\(?{_SIGN}{_BLANK}?{_CURRENCY}?{_BLANK}?{_SIGN}[0-9.,]{_DIGITS}*(?:{_CURRENCY}|%)?\)?$"
+_NO_TEXT = text_array([""], pa.large_string())[0]
+_POWER = "[eE][-+]?[0-9]+"
+_LOOSE = rf"^\(?{_SIGN}{_BLANK}?{_CURRENCY}?{_BLANK}?{_SIGN}[0-9.,]{_DIGITS}*(?:{_POWER}|{_MINUS})?{_BLANK}?(?:{_CURRENCY}|%)?\)?$"
 _PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
@@ -74,15 +77,15 @@ class Notation:
     def pattern(self) -> str:
         """The regular expression that a number in this notation matches; a currency sign may be left out, % may not."""
         group = _THOUSANDS[self.thousands]
-        whole = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)"
-        number = rf"(?:{whole}(?:[{self.decimal}][0-9]*)?|[{self.decimal}][0-9]+)"
+        grouped = rf"[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+(?:[{self.decimal}][0-9]*)?"
+        number = rf"(?:{grouped}|(?:[0-9]+(?:[{self.decimal}][0-9]*)?|[{self.decimal}][0-9]+)(?:{_POWER})?)"
         before = after = ""
         if self.currency:
             before, after = rf"(?:{re.escape(self.currency)}{_BLANK}?)?", rf"(?:{_BLANK}?{re.escape(self.currency)})?"
         if self.percent:
             after = f"{_BLANK}?%"
-        number = f"{before}{_SIGN}{_BLANK}?{number}{after}"
-        return rf"^(?:\({_BLANK}?{number}{_BLANK}?\)|{_SIGN}{_BLANK}?{number})$"
+        signed = f"{before}{_SIGN}{_BLANK}?{number}{after}"
+        return rf"^(?:\({_BLANK}?{signed}{_BLANK}?\)|{_SIGN}{_BLANK}?{signed}|{before}{number}{_BLANK}?{_MINUS}{after})$"
 
     def parsed(self, column: Any) -> Any:
         """Return texts as float64, null where one is missing or is no number in this notation; numbers as they are."""
@@ -94,9 +97,12 @@ class Notation:
     def _numbers(self, texts: Any) -> Any:
         words = pc.utf8_trim_whitespace(texts)
         words = pc.if_else(pc.match_substring_regex(words, self.pattern), words, pa.nulls(1, words.type)[0])
-        digits = pc.replace_substring(words, self.currency, "") if self.currency else words
-        digits = pc.replace_substring_regex(digits, f"[^0-9{self.decimal}]", "")
-        sizes = numpy_array(pc.replace_substring(digits, self.decimal, ".").cast(pa.float64()))
+        words = pc.replace_substring(words, self.currency, "") if self.currency else words
+        powers = pc.fill_null(pc.extract_regex(words, f"(?P<power>{_POWER})").field("power"), _NO_TEXT)
+        words = pc.replace_substring_regex(words, _POWER, "")
+        digits = pc.replace_substring_regex(words, f"[^0-9{self.decimal}]", "")
+        digits = pc.binary_join_element_wise(pc.replace_substring(digits, self.decimal, "."), powers, _NO_TEXT)
+        sizes = numpy_array(digits.cast(pa.float64()))
         below = numpy_array(pc.match_substring_regex(words, rf"^\(|{_MINUS}").cast(pa.float64())) == 1.0
         values = sizes.copy()
         values[below] *= -1.0

@@ -10,6 +10,7 @@ drop       text that is different in most rows (a name, an id), numbers that ide
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -145,12 +146,16 @@ def _of_text(name: str, values: Any) -> Role:
     return Role("category")
 
 
+_LIMIT = re.compile(r"[<>≤≥~]|.*[*†]$")
+"""A measurement below or above what can be measured, <500, or one with a mark that points to a remark."""
+
+
 def _words_among_numbers(values: Any) -> str:
     """Say which words stand among values most of which are numbers; nothing where most are not, or all are."""
     counted = Counted(values)
     if not matches(counted.look, "[0-9]") or notations.found(counted, least=0.5) is None:
         return ""
-    others = [word for word in counted.words.to_pylist() if not any(sign.isdigit() for sign in word)]
+    others = [word for word in counted.words.to_pylist() if not any(sign.isdigit() for sign in word) or _LIMIT.match(word)]
     return f" beside words ({shown(others[0])})" if others else ""
 
 
