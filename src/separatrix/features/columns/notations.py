@@ -58,7 +58,8 @@ _CANDIDATES = ((",", "."), (".", ","), (" ", "."), (" ", ","), ("'", "."), ("'",
 _DIGITS = "[0-9.,'\u2019 \u00a0\u2009\u202f]"
 _NO_TEXT = text_array([""], pa.large_string())[0]
 _POWER = "[eE][-+]?[0-9]+"
-_LOOSE = rf"^\(?{_SIGN}{_BLANK}?{_CURRENCY}?{_BLANK}?{_SIGN}[0-9.,]{_DIGITS}*(?:{_POWER}|{_MINUS})?{_BLANK}?(?:{_CURRENCY}|%)?\)?$"
+_FIRST, _LAST = rf"{_SIGN}{_BLANK}?{_CURRENCY}?{_BLANK}?{_SIGN}[0-9.,]", rf"{_BLANK}?(?:{_CURRENCY}|%)?"
+_LOOSE = rf"^\(?{_FIRST}{_DIGITS}*(?:{_POWER}|{_MINUS})?{_LAST}\)?$"
 _PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
