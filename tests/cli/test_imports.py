@@ -96,6 +96,12 @@ RUNS = {
 }
 
 
+def test_rows_of_numbers_need_no_arrow(folder):
+    run_all(
+        ("pyarrow", "separatrix.cluster"), {"train": ["train", f"{folder}/rows.svm", "--calibrate", "-o", f"{folder}/m"]}
+    )
+
+
 def test_linear_models_need_neither_scikit_learn_nor_pandas(folder):
     run_all(UNWANTED, {name: [argument.format(folder) for argument in arguments] for name, arguments in RUNS.items()})
 

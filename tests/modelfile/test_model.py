@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -176,6 +177,24 @@ def test_a_column_alone_is_the_only_column_of_a_model():
     expected = model.predict({"message": TABLE["message"]}).tolist()
     for holder in (list, pd.Series, pl.Series, pa.array, np.array):
         assert model.predict(holder(TABLE["message"])).tolist() == expected
+
+
+def test_a_trained_model_can_be_cross_validated():
+    for data in (RAW["pandas"], RAW["texts"]):
+        model = train(data, label=LABELS, passes=4)
+        assert cross_val_score(model, data, LABELS, cv=3).min() > 0.9 and model.summary["rows"] == N
+        assert np.array_equal(clone(model).fit(data, LABELS).estimator.coef_, model.estimator.coef_)
+
+
+def test_table_features_of_ones_own_read_as_train_does():
+    labels = pd.Series(LABELS).where(np.arange(N) != 7)
+    with pytest.warns(UserWarning, match="left out 1 row without a label"):
+        model = Model(features=TableFeatures(n_bins=4)).fit(RAW["pandas"], labels)
+    assert model.features.n_bins == 4 and model.facts["unlabelled"] == 1 and model.facts["label"] == "label"
+    with config_context(transform_output="pandas"):
+        assert model.predict(RAW["pandas"]).shape == (N,) and sp.issparse(model.transform(RAW["pandas"]))
+    numbers = Model(features=TableFeatures()).fit(MATRIX, LABELS)
+    assert numbers.features.feature_names_in_.tolist() == [f"x{j}" for j in range(6)]
 
 
 @pytest.fixture(scope="module")

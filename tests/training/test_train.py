@@ -256,10 +256,15 @@ def test_calibration_without_a_hold_out_is_that_of_fit(folder, tmp_path):
     with pytest.raises(ValueError, match=r"do not fit in memory: hold some out with holdout=0\.05"):
         train(sp.random(4000, 300, 0.9, "csr", random_state=0), label=np.arange(4000) % 2, memory="1k", calibrate=True)
     command(folder / "t.csv", "--label", "kind", "--calibrate", "-o", tmp_path / "m")
+    assert "calibrated on the scores of rows left out in turn" in str(model.summary)
+    assert "calibrated on the scores of the held-out rows" in command(folder / "t.csv", "--calibrate", "--holdout", 0.2)
     assert load(tmp_path / "m").predict_proba(TABLE).shape == (N, 2)
 
 
 def test_paths_of_all_kinds(folder):
+    parts = [folder / "part-0.parquet", folder / "part-1.parquet"]
+    whole, divided = (train(folder / "t.parquet", label="kind", validate=each) for each in (folder / "t.parquet", parts))
+    assert whole.summary["held_out"] == divided.summary["held_out"] == N - 1
     several = train([folder / "part-0.parquet", str(folder / "part-1.parquet")], label="kind", passes=1)
     pattern = train(Path(folder) / "part-*.parquet", label="kind", passes=1)
     assert several.facts["data"] == pattern.facts["data"] and several.facts["rows"] == N - 1

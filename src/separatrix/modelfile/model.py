@@ -41,6 +41,10 @@ def unfitted(part: Any) -> Any:
     return type(part)(**{name: unfitted(value) for name, value in part.get_params(deep=False).items()})
 
 
+def _is_table(features: Any) -> bool:
+    return getattr(features, "saved_as", "") == "TableFeatures"
+
+
 class Model:
     """A classifier, the featurizer before it or None, and facts about the training: what a model file holds.
 
@@ -166,7 +170,7 @@ class Model:
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **settings: Any) -> Self:
         """Learn the features of X, if there are any to learn, and the classifier; the parameters stay as they are.
 
-        Rows without a label are left out, as `train` does, where `features` is "auto".
+        Rows of a table without a label are left out, with a warning, as `train` does.
 
         Parameters
         ----------
@@ -180,8 +184,8 @@ class Model:
         if isinstance(features, str) and features != AUTO:
             raise ValueError(f"features={features!r} must be 'auto', None, or one of TextFeatures and TableFeatures")
         estimator = self._to_fit("estimator")
-        if isinstance(features, str):
-            fitted, facts = hook("fit_model")(estimator, X, y, **settings)
+        if isinstance(features, str) or _is_table(features):
+            fitted, facts = hook("fit_model")(estimator, unfitted(features), X, y, **settings)
         else:
             if features is not None:
                 features = self._to_fit("features")
@@ -279,12 +283,14 @@ class Model:
         self.check_fitted()
         if self.features is None:
             return X
-        names: Any = getattr(self.features, "feature_names_in_", ())
-        if len(names) == 1:  # a table of one column may come as that column
-            from separatrix.features.words.arrow_text import is_column, text_column
+        if not _is_table(self.features):
+            return self.features.transform(X)
+        from separatrix.features.table import TableFeaturizer
+        from separatrix.features.words.arrow_text import is_column, text_column
 
-            X = {str(names[0]): text_column(X)} if is_column(X) else X
-        return self.features.transform(X)
+        if self.features.n_features_in_ == 1 and is_column(X):  # a table of one column may come as that column
+            X = {str(self.features.feature_names_in_[0]): text_column(X)}
+        return TableFeaturizer.transform(self.features, X)  # a matrix, whatever `set_output` says
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels of the rows of a table, of texts, or of X."""

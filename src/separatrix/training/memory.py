@@ -115,7 +115,7 @@ def is_in_memory(data: Any, label: Any = None) -> bool:
 
 
 class InMemory:
-    """Data in memory with their labels.
+    """Data in memory with their labels; with `as_table`, an array of numbers is a table too.
 
     Attributes
     ----------
@@ -123,8 +123,8 @@ class InMemory:
     is_texts : whether they are one column of texts
     """
 
-    def __init__(self, data: Any, label: Any = None) -> None:
-        matrix, self.is_texts, self._labels = is_matrix(data), is_column(data), None
+    def __init__(self, data: Any, label: Any = None, as_table: bool = False) -> None:
+        matrix, self.is_texts, self._labels = not as_table and is_matrix(data), is_column(data), None
         self.name = "the array" if matrix else "the texts" if self.is_texts else "the table"
         self._rows = as_matrix(data) if matrix else table_of(data)
         self.n = int(self._rows.shape[0])

@@ -107,6 +107,8 @@ def _value(name: str, value: Any, declared: Declared) -> Any:
         return value
     if name == "C" and isinstance(value, Real) and not isinstance(value, bool):
         return repr(float(value)).removesuffix(".0")
+    if name == "validate" and isinstance(value, list):
+        return value
     if name == "validate" or (name == "memory" and isinstance(value, Integral)):
         return str(value)
     types, wanted = _TYPES[kind]
@@ -132,18 +134,20 @@ def _listed(value: Any) -> list[Any]:
     return [] if value is None else [value] if isinstance(value, str | int) else list(value)
 
 
-def fit_model(estimator: Any, X: Any, y: Any, **settings: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Fit a classifier on data in memory, in the features of `train`: return both by name, and facts about the data.
+def fit_model(estimator: Any, features: Any, X: Any, y: Any, **settings: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Fit a classifier, and table features that are not fitted or, for "auto", those of `train`, on data in memory.
 
-    Numbers in an array or a sparse matrix are the classifier's own. A table is read as `train` reads it.
+    Return both by name, and facts about the data. With "auto", the numbers of an array or a sparse matrix are taken as they
+    are. A table is read as `train` reads it.
     """
-    if is_matrix(X):
+    automatic = isinstance(features, str)
+    if automatic and is_matrix(X):
         return {"estimator": estimator.fit(X, y, **settings), "features": None}, {}
     if y is None or isinstance(y, str | int):
         raise ValueError("Model requires y to be passed, the label of each row, but the target y is None")
-    data = InMemory(X, y)
-    source, features = data.source(data.label), default_features()
-    if data.is_texts:
+    data = InMemory(X, y, as_table=True)
+    source, features = data.source(data.label), default_features() if automatic else features
+    if data.is_texts and automatic:
         features.roles = {TEXT: "text"}
     gathered = read_blocks(source, features, memory=ALL_MEMORY, mixed=False)
     try:

@@ -27,11 +27,9 @@ from separatrix.training.held_out import (
     with_values,
     without_values,
 )
-from separatrix.training.memory import InMemory
 from separatrix.training.options import TrainOptions, size_of
 from separatrix.training.parts import features_for, learner_of
 from separatrix.training.progress import Progress
-from separatrix.training.sharded import train_on_shards
 from separatrix.training.summary import summarise
 from separatrix.training.tuning.selection import check_selection, is_wanted, select
 
@@ -71,7 +69,12 @@ class Training:
     def run(self) -> Model:
         """Train, write the model if it is to be written, and return it with its summary."""
         began = time.perf_counter()
-        model = self._run(began) if self.options.engine is None else train_on_shards(self.options, self.plain, self.progress)
+        if self.options.engine is None:
+            model = self._run(began)
+        else:
+            from separatrix.training.sharded import train_on_shards
+
+            model = train_on_shards(self.options, self.plain, self.progress)
         model.summary["seconds"] = round(time.perf_counter() - began, 3)
         return model
 
@@ -152,10 +155,11 @@ class Training:
     def _open(self, data: Any, label: str | None, expected: dict[str, str] | None = None) -> Source:
         options = self.options
         words, unused = words_kept(options.missing_label), options.drop or ()
-        if isinstance(data, InMemory):
+        if hasattr(data, "source"):  # data in memory
             if reading := options.reading():
                 raise DataError(f"{next(iter(reading))}= is about files, and the data are in memory")
-            return data.source(label, label_words=words, unused=set(unused), expected=expected)
+            source: Source = data.source(label, label_words=words, unused=set(unused), expected=expected)
+            return source
         return open_source(data, label=label, expected=expected, label_words=words, unused=unused, **options.reading())
 
     @contextmanager

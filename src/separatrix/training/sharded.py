@@ -62,6 +62,8 @@ def train_on_shards(options: TrainOptions, plain: bool, progress: Progress) -> M
         bound=str(theorem).splitlines()[-1].strip() if theorem.applying else None,
         engine=str(options.engine),
     )
+    if hasattr(learner, "slope_"):
+        summary["calibrated_on"] = "the held-out shards"
     counts = np.array(list(facts["classes"].values()))
     correct = np.rint(learner.training_recalls_ * counts).astype(np.int64)
     sorted_rows = facts.pop("sorted_rows", False)

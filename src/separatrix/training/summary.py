@@ -82,6 +82,8 @@ def summarise(
         seconds_reading=round(seconds_reading, 3),
         seconds_training=round(seconds_training, 3),
     )
+    if hasattr(learner, "slope_"):
+        summary["calibrated_on"] = "rows left out in turn" if held_out is None else "the held-out rows"
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
     if evaluation is None:
@@ -242,6 +244,8 @@ class Summary(dict[str, Any]):
             some = self.get("training_error_rows", self["rows"])
             which = "the same rows" if some == self["rows"] else f"{some:,} of the rows"
             yield f"  training error {self['training_error']:.4f} ({which}, after training)"
+        if "calibrated_on" in self:
+            yield f"  probabilities calibrated on the scores of {self['calibrated_on']}"
         if "held_out_accuracy" in self:
             accuracy = strong(f"{self['held_out_accuracy']:.4f}")
             yield f"  held-out accuracy {accuracy} on {counted(self['held_out'], 'row')}"
