@@ -70,7 +70,7 @@ def sections(text):
 def test_the_help_shows_every_option_once_within_80_columns(verb):
     command = load_verb(verb)
     options = [each for each in command.params if isinstance(each, VerbOption)]
-    for flag in ("--help", "--help-all") if command.rare else ("--help",):
+    for flag in ("--help", "--help-all"):
         text = call(verb, flag, terminal_width=80)
         assert max(map(len, text.splitlines())) <= 80
         for option in options:

@@ -62,7 +62,7 @@ def test_a_model_that_cannot_resume(tmp_path):
     assert load(small).info()["resumable"] is False
     assert load(small).facts == load(whole).facts
     told = " ".join(call("explain", small, "iris").split())
-    assert "the mistakes behind it are unavailable: the model was saved without" in told
+    assert "unavailable: the model was saved with --no-resume; train with --record, and save without --no-resume" in told
 
 
 @pytest.mark.parametrize(

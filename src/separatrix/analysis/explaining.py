@@ -140,7 +140,7 @@ def explain(
         threshold=getattr(estimator, "threshold_", None) if len(labels) == 2 else None,
     )
     ledger = getattr(estimator, "ledger_", None)
-    if (why := _no_causes(ledger, X)) or ledger is None:
+    if (why := _no_causes(estimator, ledger, X)) or ledger is None:
         return replace(explanation, no_causes=why)
     parts = contributions(ledger, rows, X, lead)
     start = 0.0 if ledger.start is None else float(lead.taken(rows.scores(*ledger.start)[0]))
@@ -296,9 +296,11 @@ def _entries(rows: Rows) -> tuple[Ints, Floats]:
     return columns[nonzero], values[nonzero]
 
 
-def _no_causes(ledger: Ledger | None, X: Any) -> str:
+def _no_causes(estimator: Any, ledger: Ledger | None, X: Any) -> str:
     if ledger is None:
         return "this classifier does not learn from mistakes"
+    if hasattr(estimator, "run_") and not estimator.run_.resumable:
+        return "the model was saved with resume=False; train with record=True, and save without resume=False, to see them"
     if ledger.absent:
         why = "training on shards only counts them" if ledger.limit == 0 else "the model was saved without its ledger"
         return f"{why}; train with record=True, and save the ledger, to see them"

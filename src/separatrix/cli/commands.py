@@ -140,8 +140,8 @@ class Verb(click.Command):
         self.rare = [each for each in params if isinstance(each, VerbOption) and each.declaration.rare]
         self.help_all = False
         settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self._show_all}
-        if self.rare:
-            params.append(click.Option(["--help-all"], help="Show all options and exit.", **settings))
+        settings |= {"help": "Show all options and exit.", "hidden": not self.rare}
+        params.append(click.Option(["--help-all"], **settings))
         text = inspect.cleandoc(help or "").replace("\n\n  ", "\n\n\b\n  ")  # Click keeps the lines of such a paragraph
         super().__init__(name, callback=verb, params=params, help=text)
 
@@ -162,7 +162,7 @@ class Verb(click.Command):
         for option in self._shown():
             groups[option.declaration.group].append(option.get_help_record(ctx))
         for each in self.get_params(ctx):
-            if isinstance(each, click.Option) and not isinstance(each, VerbOption):
+            if isinstance(each, click.Option) and not isinstance(each, VerbOption) and not each.hidden:
                 groups[own].append(each.get_help_record(ctx) or ("", ""))
         width = min(max(len(term) for rows in groups.values() for term, _ in rows), WIDEST_TERM)
         for group, rows in groups.items():
