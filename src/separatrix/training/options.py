@@ -240,6 +240,7 @@ class TrainOptions(ReadingOptions):
         Option(
             "--resume/--no-resume",
             group="running",
+            rare=True,
             help="Whether the model file has what only further learning needs; without it, the file is smaller.",
         ),
     ] = True
@@ -248,6 +249,7 @@ class TrainOptions(ReadingOptions):
         Option(
             "--float32",
             group="running",
+            rare=True,
             help="Store the weights in float32, and count the training predictions that this changes.",
         ),
     ] = False

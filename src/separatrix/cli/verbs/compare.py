@@ -1,4 +1,4 @@
-"""Cross-validate the lectures' classifiers, and what `train` would learn, on your data.
+"""Cross-validate the lectures' classifiers and `train`.
 
 Shows accuracy, time, size, and the view of the data that each classifier takes. Columns are told apart as `train` does.
 
