@@ -1,8 +1,8 @@
 """Check a certificate of separability against a CSV: python check_certificate.py CERTIFICATE.json DATA.csv [--label COLUMN]
 
-It uses the standard library only, and exact arithmetic. Each pair has a vector a: x̃ = (x, 1), or x without a bias, signed by
-its class; for K > 2 classes x̃ in the block of its own class and −x̃ in that of a rival. Integers are read exactly, others as
-the float64 they denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
+Exact, by the standard library alone. A pair has a vector a: x̃ = (x, 1), or x without a bias, signed by its class; for K > 2
+classes x̃ in the block of its own class, −x̃ in that of a rival. Whole numbers are read exactly, others as the float64 they
+denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
   separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
   inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
   touching     the same on the pairs that a tie favours; and a w positive on the others, negative nowhere
@@ -12,6 +12,7 @@ the float64 they denote; the label is the last column unless named. Exit status:
 import argparse
 import csv
 import json
+import re
 import sys
 from contextlib import suppress
 from fractions import Fraction as Q
@@ -24,10 +25,15 @@ def demand(holds, what):
 
 
 def value(text):
-    for kind in (int, float):
-        with suppress(ValueError, OverflowError):
-            return Q(kind(text))
+    with suppress(ValueError, OverflowError):
+        return Q(int(text) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) else float(text))
     return text
+
+
+def rational(text):  # "p" or "p/q", long ones hexadecimal; no exponents, as a short one stands for a huge number
+    if not re.fullmatch("-?(0x[0-9a-f]+|[0-9]+)(/(0x[0-9a-f]+|[0-9]+))?", text):
+        raise ValueError(f"{text!r:.60} is not an integer or a fraction p/q")
+    return Q(*(int(part, 16 if "x" in part else 10) for part in text.split("/")))
 
 
 def whole(numbers):
@@ -46,15 +52,17 @@ class Data:
         for line, row in list(enumerate(table, 1))[titled:]:
             try:
                 self.y.append(places[read(row.pop(column))])
-                self.X.append(whole([Q(value(v)) for v in row] + [Q(1)] * cert["bias"]))
-            except (ValueError, ArithmeticError, KeyError, IndexError) as problem:
-                raise OSError(f"{path}, line {line}: {problem!r}") from None
-        fine = (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
+                self.X.append(whole([value(v) for v in row] + [Q(1)] * cert["bias"]))
+            except (LookupError, AttributeError) as problem:  # a text has no denominator
+                raise OSError(f"{path}, line {line}: a value is no number, or {problem!r} is no label") from None
+        names, titles = cert["feature_names"], table[0][:column] + table[0][column + 1 :]
+        named = names is None or (names == titles if titled else [*map(type, names)] == [str] * cert["features"])
+        fine = named and (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
         demand(fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or the rows differ in length")
 
     def leads(self, direction):  # (row, rival, ⟨w,a⟩) for every pair
         demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
-        (flat, scale), leads = whole([Q(v) for w in direction for v in w]), []
+        (flat, scale), leads = whole([rational(v) for w in direction for v in w]), []
         for i, (x, cleared) in enumerate(self.X):
             parts = (flat[k : k + self.m] for k in range(0, len(flat), self.m))
             scores = [0] * (self.K == 2) + [sum(a * b for a, b in zip(part, x) if b) for part in parts]
@@ -66,17 +74,18 @@ class Data:
         return [v * ((k == self.y[i]) - (k == rival)) for k in range(self.K)[self.K == 2 :] for v in self.X[i][0]]
 
     def combination(self, part):  # Σλa and Σλ
-        weights, pairs = [Q(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
-        fine = len(set(pairs)) == len(weights) > 0 and min(weights) > 0 and all(0 <= i < len(self.X) for i, _ in pairs)
-        demand(fine, "weights must be positive, one for each pair, on rows of the data")
+        weights, pairs = [rational(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
+        fine = len(part) == 3 and len(set(pairs)) == len(weights) > 0 and all(0 <= i < len(self.X) for i, _ in pairs)
+        demand(fine and min(weights) > 0, "weights must be positive, one for each pair, on rows of the data")
         lam, scale = whole([w / self.X[i][1] for w, (i, _) in zip(weights, pairs)])
         columns = zip(*(self.vector(*pair) for pair in pairs))
-        return [Q(sum(a * b for a, b in zip(lam, column) if b), scale) for column in columns], sum(weights)
+        return [Q(sum(a * b for a, b in zip(lam, c) if b), scale) for c in columns], sum(weights)
 
     def margin(self, part, width):
-        least, square = Q(part["least"]), sum(Q(v) ** 2 for w in part["direction"] for v in w[:width])
+        least, square = rational(part["least"]), sum(rational(v) ** 2 for w in part["direction"] for v in w[:width])
         demand(least > 0 and min(self.leads(part["direction"]), key=lambda p: p[2])[2] >= least, "a lead is below the least")
-        fine = 0 <= part["lower"] <= part["upper"] and Q(part["lower"]) ** 2 * square <= least**2
+        fine = len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024
+        fine = fine and Q(part["lower"]) ** 2 * square <= least**2
         demand(fine and (width == self.m or self.K == 2), "the lower margin is too high, or K > 2 have a geometric one")
         total, weight = self.combination(part["weights"])
         short = sum(v * v for v in total[: None if self.K > 2 else width]) <= (Q(part["upper"]) * weight) ** 2
@@ -85,7 +94,7 @@ class Data:
 
     def overlap(self, part, equations):
         demand(not any(self.combination(part)[0]), "the spanning witness does not add up to 0")
-        equations = [whole([Q(v) for v in equation])[0] for equation in equations]
+        equations = [whole([rational(v) for v in equation])[0] for equation in equations]
         zero = not any(sum(a * b for a, b in zip(e, x, strict=True)) for e in equations for x, _ in self.X)
         demand(zero and rank(equations) == len(equations), "an equation fails, or follows from the others")
         spanned = rank([self.vector(*pair) for pair in zip(part["rows"], part["rivals"])])
@@ -104,20 +113,23 @@ def rank(rows, prime=2**61 - 1):  # modulo a prime, which is never above the tru
 
 
 def check(cert, data):
-    verdict, kind, ties, radius = cert["verdict"], cert["separation"], cert["ties"], Q(cert["radius_squared"])
-    fine = cert["format"] == "separatrix certificate 1" and type(cert["bias"]) is bool
+    verdict, kind, ties, radius = cert["verdict"], cert["separation"], cert["ties"], rational(cert["radius_squared"])
+    fine = cert["format"] == "separatrix certificate 1" and type(cert["bias"]) is bool and len(cert) == 17
     demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
     unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
     unproven += ["spanning", "equations"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
-    demand(not any(cert[name] for name in unproven), "it claims something that it does not prove")
+    demand(
+        all(cert[name] is None or (name == "equations" and cert[name] == []) for name in unproven), "a claim is not proven"
+    )
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")
     kinds = {"separable": ["complete"], "touching": ["quasi-complete"], "inseparable": [None, "quasi-complete", "overlap"]}
     demand(kind in kinds.get(verdict, []), f"{verdict!r} with separation {kind!r} is not proven")
     if verdict == "separable":
         bound = radius * (1 if data.K == 2 else 2) // data.margin(cert["margin"], data.m)
-        demand(cert["direction"] == cert["margin"]["direction"] and cert["mistake_bound"] == bound, "not this w's bound")
-        return cert["geometric_margin"] and data.margin(cert["geometric_margin"], data.m - cert["bias"])
+        same = cert["direction"] == cert["margin"]["direction"]
+        demand(same and rational(str(cert["mistake_bound"])) == bound, "not this w's bound")
+        return cert["geometric_margin"] is None or data.margin(cert["geometric_margin"], data.m - cert["bias"])
     right = {"+1": lambda i, r: data.y[i] == 1, "-1": lambda i, r: data.y[i] == 0, "first": lambda i, r: r > data.y[i]}
     demand(not any(data.combination(cert["witness"])[0]), "the witness does not add up to 0")
     pairs = list(zip(cert["witness"]["rows"], cert["witness"]["rivals"]))
@@ -129,21 +141,18 @@ def check(cert, data):
     return data.overlap(cert["spanning"], cert["equations"]) if kind == "overlap" else None
 
 
-def answer(options):
-    try:
-        cert = json.loads(open(options.certificate, "rb").read())
-        check(cert, Data(options.data, options.label, cert))
-    except ArithmeticError as problem:
-        return 1, f"NOT VALID: {problem}"
-    except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
-        return 2, f"cannot be read: {problem}"
-    return 0, f"VALID: {cert['examples']} examples, {cert['verdict']}; separation: {cert['separation'] or 'not claimed'}"
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("certificate", "data", "--label"):
         parser.add_argument(name)
-    status, message = answer(parser.parse_args())
+    options, status = parser.parse_args(), 0
+    try:
+        cert = json.loads(open(options.certificate, "rb").read())
+        check(cert, Data(options.data, options.label, cert))
+        message = f"VALID: {cert['examples']} examples, {cert['verdict']}; separation: {cert['separation'] or 'not claimed'}"
+    except ArithmeticError as problem:
+        status, message = 1, f"NOT VALID: {problem}"
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, csv.Error) as problem:
+        status, message = 2, f"cannot be read: {problem!s:.200}"
     print(message, file=sys.stderr if status == 2 else sys.stdout)
     sys.exit(status)

@@ -258,3 +258,30 @@ def test_a_stream_has_its_own_order_and_a_random_fit_keeps_its_own():
     assert stream.bounds(X, y) == Perceptron().partial_fit(X, y).bounds(X, y)
     drawn = Perceptron(order="random", random_state=0, max_iter=1).fit(X, y)
     assert drawn.set_params(order="cyclic").bounds(X, y).risk is None
+
+
+@pytest.mark.parametrize("rule", ["pa", "pa1", "pa2", "margin"])
+def test_no_bound_is_claimed_for_classes_that_came_late(rule):
+    X, y = np.array([[2.0, -3.0], [2.0, 1.0], [-3.0, -2.0], [2.0, -3.0]]), np.array([1, 2, 0, 1])
+    model = Perceptron(rule=rule, C=10.0)
+    for x, label in zip(X, y, strict=True):
+        model.partial_fit([x], [label])
+    bounds = model.bounds(X, y)
+    assert bounds.holds and not bounds.applying and "first met in the middle of the stream" in repr(bounds)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_rows_of_weight_0_count_neither_in_the_radius_nor_in_the_margin(stream):
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [100.0, 0.0], [0.01, 1.0]]), np.array([1, 0, 0, 0])
+    weight = np.array([1.0, 1.0, 0.0, 0.0])
+    model = Perceptron(fit_intercept=False)
+    model = model.partial_fit(X, y, sample_weight=weight) if stream else model.fit(X, y, weight)
+    alone = Perceptron(fit_intercept=False).fit(X[:2], y[:2]).bounds(X[:2], y[:2])
+    bounds = model.bounds(X, y)
+    assert (bounds.radius, bounds.gamma) == (alone.radius, alone.gamma) == (1.0, pytest.approx(1.0))
+
+
+def test_rows_of_a_class_of_weight_0_are_left_out_of_streams():
+    X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [100.0, 0.0]]), np.array([1, 0, 2])
+    model = Perceptron(fit_intercept=False, class_weight={0: 1, 1: 1, 2: 0}).partial_fit(X, y, classes=[0, 1, 2])
+    assert model.bounds(X, y).radius == 1.0

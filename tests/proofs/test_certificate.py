@@ -204,8 +204,8 @@ def test_real_classes_jointly_have_rivals():
         ([[1.0], [2.0]], [1, 1], "two classes"),
         ([[1.0], [np.nan]], [0, 1], "NaN at row 1, column 0"),
         ([[1.0], [np.inf]], [0, 1], "infinity"),
-        ([[1.0], [1e300]], [0, 1], "too large"),
-        ([[1], [2**70]], [0, 1], "too large to be held exactly"),
+        ([[1.7e308, 1.7e308], [0.0, 0.0]], [0, 1], "above the largest float64"),
+        ([[1], [2**70 + 1]], [0, 1], "not exactly a float64"),
         ([[1.0], [2.0]], [0, 1, 1], "inconsistent"),
     ],
 )

@@ -225,7 +225,7 @@ def test_the_checker_reads_headers_and_names_what_it_cannot_read(tmp_path):
 
 def test_the_checker_is_short_and_imports_nothing_of_ours():
     text = CHECKER.read_text()
-    assert len(text.splitlines()) < 150
+    assert len(text.splitlines()) < 160
     assert "separatrix" not in [word for line in text.splitlines() if "import" in line for word in line.split()]
 
 
@@ -318,6 +318,20 @@ def forgeries():
     yield "infinite margin", *pets, {"margin.upper": float("inf")}
     yield "a huge radius", *pets, {"radius_squared": "1e400"}
     yield "half a row", *xor, {"witness.rows": [0, 1, 2, 3.9]}
+    yield "a bound of 0 of an inseparable set", *xor, {"mistake_bound": 0}
+    yield "a margin of nothing", *xor, {"margin": {}}
+    yield "no geometric margin, but not none", *pets, {"geometric_margin": 0}
+    yield "ties of 0", *pets, {"ties": 0}
+    yield "a field that nobody proves", *pets, {"accuracy": 1.0}
+    yield "a witness that claims more", *xor, {"witness.proves": "P = NP"}
+    yield "a bound as a fraction", *pets, {"mistake_bound": "9/2"}
+    yield "a number with a long exponent", *pets, {"radius_squared": "1e999999999"}
+    yield "classes that are lists", *xor, {"classes": [[1], [2]]}
+    yield "classes of several kinds", *xor, {"classes": [-1, "1"]}
+    yield "one class", *xor, {"classes": [1]}
+    yield "names that are numbers", *pets, {"feature_names": [1, 2]}
+    yield "other names", *pets, {"feature_names": ["a"]}
+    yield "a huge margin", *pets, {"margin.upper": 10**400}
 
 
 @pytest.mark.parametrize("forged", [pytest.param(f, id=f[0]) for f in forgeries()])
@@ -359,3 +373,34 @@ def test_labels_are_read_alike_on_the_command_line_and_by_the_checker(labels, tm
     (tmp_path / "data.csv").write_text("\n".join(["h,w,kind", *rows]) + "\n")
     CliRunner().invoke(app, ["certify", str(tmp_path / "data.csv"), "-o", str(tmp_path / "c.json")])
     assert standalone(tmp_path / "c.json", tmp_path / "data.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("[" * 100_000, id="deep"),
+        pytest.param('{"format": "separatrix certificate 1"}', id="empty"),
+        pytest.param("null", id="null"),
+        pytest.param("{", id="broken"),
+        pytest.param('{"format": ' + "9" * 5000 + "}", id="long number"),
+    ],
+)
+def test_a_malformed_certificate_is_one_line_and_status_2(text, tmp_path):
+    path, data = tmp_path / "c.json", tmp_path / "data.csv"
+    path.write_text(text)
+    data.write_text("1,1,a\n2,3,b\n")
+    result = command("check", path, data)
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.stderr
+    status, said = standalone(path, data)
+    assert status == 2 and said.count("\n") == 1 and "Traceback" not in said
+
+
+@pytest.mark.parametrize("cell", ["9" * 200_000, "1e999999999", "9" * 400, "x" * 200_000])
+def test_a_cell_that_is_no_number_is_one_line_and_status_2(cell, tmp_path):
+    path, data = tmp_path / "c.json", tmp_path / "data.csv"
+    data.write_text("1,1,a\n2,3,b\n5,1,a\n")
+    assert command("certify", data, "-o", path).exit_code in (0, 1)
+    data.write_text(f"1,1,a\n2,{cell},b\n5,1,a\n")
+    assert command("check", path, data).exit_code == 2
+    status, said = standalone(path, data)
+    assert status in (1, 2) and said.count("\n") == 1 and "Traceback" not in said

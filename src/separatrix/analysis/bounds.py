@@ -191,6 +191,9 @@ def report(model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta:
     if certificate is not None and not (certificate.proof.bias == ledger.bias and certificate.verify(X, y)):
         raise ValueError("the certificate does not hold for these data, or not for this fit_intercept")
     left_out = model.run_.left_out
+    if isinstance(model.class_weight, dict):  # rows of a class of weight 0 are not presented
+        weightless = [k for k, label in enumerate(model.classes_.tolist()) if model.class_weight.get(label) == 0]
+        left_out = np.union1d(left_out, np.flatnonzero(np.isin(codes, weightless)))
     if left_out.size:
         presented = np.setdiff1d(np.arange(rows.n), left_out)
         rows, codes, certificate = rows.take(presented), codes[presented], None
@@ -228,6 +231,8 @@ def _why_none(model: LinearLearner) -> str:
         return f"none is known for rule={ledger.rule.name!r} that can be evaluated on the data"
     if ledger.rule.entry.theorem != "perceptron" and ledger.weighted:
         return f"none is known for rule={ledger.rule.name!r} with example weights"
+    if ledger.rule.entry.theorem != "perceptron" and ledger.grown:
+        return f"none is known for rule={ledger.rule.name!r} and classes that were first met in the middle of the stream"
     if ledger.start is not None:
         return "training did not start from zero weights"
     return ""

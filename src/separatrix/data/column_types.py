@@ -100,6 +100,8 @@ def says_nothing(text: str) -> bool:
 def inexact(column: Any) -> bool:
     """Tell whether a column of strings has a whole number that neither int64 nor float64 holds exactly."""
     long = column.filter(pc.match_substring_regex(column, _DIGITS)).to_pylist()
+    if any(len(text) > 300 for text in long):  # more digits than float64 has
+        return True
     return any(int(float(text)) != int(text) and not -(1 << 63) <= int(text) < 1 << 63 for text in long)
 
 

@@ -13,7 +13,9 @@ less its rival's), the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K c
 
 pa, pa1 and pa2 are Crammer and others' passive-aggressive rules (2006); arow is Crammer, Kulesza and Dredze's (2009), with a
 variance for each weight, or with the whole matrix Σ (`"arow-full"`). An example of zero length corrects nothing, so it is no
-mistake to the rules that divide by its length.
+mistake to the rules that divide by its length. The lead is the one computed in float64: where it is exactly `margin` the
+example is a mistake to the margin rule, and where it is exactly 1 it is none to the rules of the loss, in every path (dense,
+sparse, stream, replay). A lead that would be such a tie in exact arithmetic may be rounded to either side.
 
 A weight multiplies the correction, and in arow the shrinkage of Σ too. An example of weight 0 is not presented. In pa, pa2
 and arow nothing caps the correction, and one of more than twice ℓ/q would carry the lead farther beyond 1 than it was below,

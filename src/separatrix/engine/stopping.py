@@ -331,8 +331,9 @@ _WHY = {
     "allows more mistakes than can be waited for. Scale the features, or use MaxMarginClassifier(C=None).",
     "approached": "the data are proven separable, but {n:,} passes were not enough: rule={rule!r} need not bring "
     "every lead to 1 in finitely many corrections. Set max_iter, or use MaxMarginClassifier(C=None).",
-    "cycle": "the {what} at the start of pass {start:,} come back, with a period of {period:,}: no pass would ever be "
-    "without a mistake, so training ended after {n:,}.",
+    "cycle": "the {what} at the start of pass {start:,} come back, with a period of {period:,}: no pass of this run would "
+    "ever be without a mistake, so training ended after {n:,}. certify(X, y) proves whether another boundary separates the "
+    "data.",
     "undecided": "{n:,} passes did not separate the data{where}, and nothing could be proven about them in that time. "
     "Either no boundary does, or the margin is so small that the perceptron needs longer. Set max_iter to make more passes.",
 }

@@ -94,4 +94,6 @@ class OnlineLearner(LinearLearner):
             if run.keeps_rows:
                 run.ledger.keep_rows(rows, offset, before)
             run.rows_seen = offset + rows.n
+            if weight.size and not weight.all():
+                run.left_out = np.append(run.left_out, offset + np.flatnonzero(weight == 0.0))
             run.per_pass[-1] += len(run.ledger) - before

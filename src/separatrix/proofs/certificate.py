@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from fractions import Fraction
-from math import isfinite, isqrt
+from itertools import pairwise
+from math import isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,10 +26,18 @@ from separatrix.proofs import checker
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
 from separatrix.proofs.prover import prove
+from separatrix.proofs.rationals import root
 from separatrix.proofs.wording import as_html, lines
 
 Kind = TypeVar("Kind")
 FORMAT = "separatrix certificate 1"
+FIELDS = (
+    *("format", "examples", "features", "feature_names", "classes", "bias", "verdict", "ties", "separation", "direction"),
+    *("margin", "geometric_margin", "radius_squared", "mistake_bound", "witness", "spanning", "equations"),
+)
+_LONG = 2000
+"""Numbers of more bits are written in hexadecimal; Python may refuse decimal ones of 640 digits."""
+_WHOLE = r"(?:0x[0-9a-f]+|\d+)"
 
 
 class Certificate:
@@ -105,10 +115,7 @@ class Certificate:
     @property
     def radius(self) -> float:
         """The largest norm."""
-        square = self.proof.radius_squared
-        if square.denominator == 1 and isqrt(square.numerator) ** 2 == square.numerator:
-            return float(isqrt(square.numerator))
-        return float(np.sqrt(float(square)))
+        return root(self.proof.radius_squared)
 
     @property
     def mistake_bound(self) -> int | None:
@@ -154,7 +161,7 @@ class Certificate:
             return f"there are {len(self.feature_names)} feature names for {self.proof.d} features"
         try:
             codes = encode_as(np.asarray(self.classes), labels)
-        except (ValueError, TypeError) as problem:
+        except (ValueError, TypeError, ArithmeticError) as problem:
             return str(problem)
         return checker.fault(self.proof, rows.source, codes)
 
@@ -174,8 +181,8 @@ class Certificate:
             "direction": _direction_out(proof.direction),
             "margin": _margin_out(proof.margin),
             "geometric_margin": _margin_out(proof.geometric),
-            "radius_squared": str(proof.radius_squared),
-            "mistake_bound": proof.mistake_bound,
+            "radius_squared": _written(proof.radius_squared),
+            "mistake_bound": _written_bound(proof.mistake_bound),
             "witness": _witness_out(proof.witness),
             "spanning": _witness_out(proof.spanning),
             "equations": _direction_out(proof.equations),
@@ -188,32 +195,35 @@ class Certificate:
     @classmethod
     def from_json(cls, source: str | Path) -> Certificate:
         """Read a certificate from JSON text, or from a file given as a `Path`."""
-        text = source.read_text(encoding="utf-8") if isinstance(source, Path) else source
         try:
-            document = json.loads(text)
+            document = json.loads(source.read_text(encoding="utf-8") if isinstance(source, Path) else source)
             if document["format"] != FORMAT:
                 raise ValueError(f"the format is {document['format']!r}, not {FORMAT!r}")
+            _check_fields(document, FIELDS)
+            classes, names = _classes(document["classes"]), document["feature_names"]
+            if names is not None and not all(isinstance(name, str) for name in _of(list, names)):
+                raise ValueError("feature_names must be strings")
             proof = Proof(
                 n=_of(int, document["examples"]),
                 d=_of(int, document["features"]),
-                n_classes=len(document["classes"]),
+                n_classes=len(classes),
                 bias=_of(bool, document["bias"]),
                 verdict=_of(str, document["verdict"]),
-                ties=document["ties"],
-                separation=document["separation"],
+                ties=_none_or(str, document["ties"]),
+                separation=_none_or(str, document["separation"]),
                 direction=None if document["direction"] is None else _direction_in(document["direction"]),
                 margin=_margin_in(document["margin"]),
                 geometric=_margin_in(document["geometric_margin"]),
                 radius_squared=_rational(document["radius_squared"]),
-                mistake_bound=document["mistake_bound"],
+                mistake_bound=_bound(document["mistake_bound"]),
                 witness=_witness_in(document["witness"]),
                 spanning=_witness_in(document["spanning"]),
                 equations=_direction_in(document["equations"]),
             )
-            return cls(proof, list(document["classes"]), document["feature_names"])
-        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as problem:
-            what = f"{problem} is missing" if isinstance(problem, KeyError) else problem
-            raise ValueError(f"this is not a certificate: {what}") from None
+            return cls(proof, classes, names)
+        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as problem:
+            what = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem).split("\n")[0]
+            raise ValueError(f"this is not a certificate: {what:.200}") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Certificate):
@@ -285,7 +295,7 @@ def checked_proof(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: boo
 
 
 def _direction_out(direction: Direction | None) -> list[list[str]] | None:
-    return None if direction is None else [[str(number) for number in vector] for vector in direction]
+    return None if direction is None else [[_written(number) for number in vector] for vector in direction]
 
 
 def _direction_in(vectors: Any) -> Direction:
@@ -295,12 +305,13 @@ def _direction_in(vectors: Any) -> Direction:
 def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
     if witness is None:
         return None
-    return {"rows": witness.rows, "rivals": witness.rivals, "weights": [str(weight) for weight in witness.weights]}
+    return {"rows": witness.rows, "rivals": witness.rivals, "weights": [_written(weight) for weight in witness.weights]}
 
 
 def _witness_in(part: Any) -> Witness | None:
     if part is None:
         return None
+    _check_fields(part, ("rows", "rivals", "weights"))
     rows, rivals = (tuple(_of(int, i) for i in part[name]) for name in ("rows", "rivals"))
     return Witness(rows, rivals, tuple(_rational(weight) for weight in part["weights"]))
 
@@ -312,7 +323,7 @@ def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
         "lower": part.lower,
         "upper": part.upper,
         "direction": _direction_out(part.direction),
-        "least": str(part.least),
+        "least": _written(part.least),
         "weights": _witness_out(part.weights),
     }
 
@@ -320,24 +331,61 @@ def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
 def _margin_in(part: Any) -> MarginProof | None:
     if part is None:
         return None
+    _check_fields(part, ("lower", "upper", "direction", "least", "weights"))
     weights = _witness_in(part["weights"])
     if weights is None:
         raise ValueError("a margin has no weights")
-    lower, upper = (float(part[name]) for name in ("lower", "upper"))
-    if not (isfinite(lower) and isfinite(upper)):
+    lower, upper = part["lower"], part["upper"]
+    if not all(type(end) in (int, float) and isfinite(end) for end in (lower, upper)):
         raise ValueError("a margin must be a finite number")
-    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, lower, upper)
+    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, float(lower), float(upper))
 
 
 def _of(kind: type[Kind], value: Any) -> Kind:
     """Return a value that must have exactly this type: True is not a number, and 3.9 is not a row."""
     if type(value) is not kind:
-        raise ValueError(f"{value!r} should be of type {kind.__name__}")
+        raise ValueError(f"a value of type {type(value).__name__} should be of type {kind.__name__}")
     return value
+
+
+def _check_fields(part: dict[str, Any], fields: Sequence[str]) -> None:
+    """Raise for a field that says something nobody proves."""
+    if unknown := set(part) - set(fields):
+        raise ValueError(f"{sorted(unknown)[0]!r:.60} is not a field of a certificate")
+
+
+def _none_or(kind: type[Kind], value: Any) -> Kind | None:
+    return None if value is None else _of(kind, value)
+
+
+def _classes(labels: Any) -> list[Any]:
+    """Return the classes; raise unless there are two or more, all of them strings, numbers or truth values, in order."""
+    kinds = {type(label) for label in _of(list, labels)}
+    if len(labels) < 2 or not (kinds in ({str}, {bool}) or kinds <= {int, float}):
+        raise ValueError("classes must be two or more strings, numbers or truth values")
+    if not all(low < high for low, high in pairwise(labels)):
+        raise ValueError("classes must be sorted and unique")
+    return list(labels)
+
+
+def _written(number: Fraction) -> str:
+    """Return "p" or "p/q"; long numbers are hexadecimal, because Python refuses to write long decimal ones."""
+    parts = [number.numerator] if number.denominator == 1 else [number.numerator, number.denominator]
+    return "/".join(hex(part) if part.bit_length() > _LONG else str(part) for part in parts)
+
+
+def _written_bound(bound: int | None) -> int | str | None:
+    return bound if bound is None or bound.bit_length() <= _LONG else hex(bound)
 
 
 def _rational(text: Any) -> Fraction:
     """Return the number written as "p" or "p/q"; exponents are refused, as a short one stands for a huge number."""
-    if not isinstance(text, str) or not re.fullmatch(r"-?\d+(/\d+)?", text):
+    if not isinstance(text, str) or not re.fullmatch(rf"-?{_WHOLE}(/{_WHOLE})?", text, re.ASCII):
         raise ValueError(f"{text!r:.60} is not an integer or a fraction p/q")
-    return Fraction(text)
+    return Fraction(*(int(part, 16 if "x" in part else 10) for part in text.split("/")))
+
+
+def _bound(value: Any) -> int | None:
+    if value is None or (isinstance(value, str) and re.fullmatch(_WHOLE, value, re.ASCII)):
+        return None if value is None else _rational(value).numerator
+    return _of(int, value)

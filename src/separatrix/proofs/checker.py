@@ -2,7 +2,8 @@
 
 A float is an exact rational. The sign of ⟨w,a⟩ is first computed in floating point, where the error is at most
 (m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is decided again
-with integers. The sums of a witness must be exactly 0, in integers. `proof.py` says what is claimed, and why that suffices.
+with integers, and so is a row so short or so long that its norm is lost to underflow or overflow. The sums of a witness must
+be exactly 0, in integers. `proof.py` says what is claimed, and why that suffices.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ Signs = NDArray[np.int8]
 
 _UNIT = 2.0**-53
 _TINY = 1e-290
+_SHORTEST, _LONGEST = 1e-130, 1e130
+"""Norms of rows whose squares are lost neither to underflow, which takes less than _TINY, nor to overflow."""
 _BLOCK = 1 << 21
 _PRIME = (1 << 31) - 19
 
@@ -75,13 +78,10 @@ class ExactExamples:
 
     def signs(self, direction: Direction, threshold: Fraction) -> Signs:
         """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
-        parts = [number.denominator for vector in direction for number in vector]
-        scale = lcm(threshold.denominator, *set(parts))
+        scale = lcm(threshold.denominator, *{number.denominator for vector in direction for number in vector})
         W = [_cleared(vector, scale) for vector in direction]
         (c,) = _cleared([threshold], scale)
-        top = 1 << max(
-            1, max((abs(number).bit_length() for vector in W for number in vector), default=1), abs(c).bit_length()
-        )
+        top = 1 << max(1, abs(c).bit_length(), *(abs(number).bit_length() for vector in W for number in vector))
         floats = np.array([[number / top for number in vector] for vector in W])
         coef = np.ascontiguousarray(floats[0, : self.d] if self.K == 2 else floats[:, : self.d].T)
         intercept = floats[:, self.d] if self.bias else np.zeros(len(W))
@@ -100,7 +100,8 @@ class ExactExamples:
                     error = 2 * error
                 error = error + 8 * _UNIT * abs(limit)
                 leads = leads - limit
-                sure = np.abs(leads) > error
+                norms = self.norms[begin:end, None]
+                sure = (np.abs(leads) > error) & (norms > _SHORTEST) & (norms < _LONGEST)
             signs = np.where(leads > 0, 1, -1).astype(np.int8)
             if self.K > 2:
                 sure[np.arange(end - begin), codes] = True
@@ -180,10 +181,14 @@ class ExactExamples:
 
     def within_radius(self, claimed: Fraction) -> bool:
         """Return whether every ‖x̃‖² is at most `claimed`, and the largest agrees with it to nine digits."""
-        top, squares = float(claimed), self.norms * self.norms
+        longest = float(np.max(self.norms))
+        if not _SHORTEST < longest < _LONGEST:
+            largest = max(map(self._square, range(self.n)))
+            return largest <= claimed <= largest * (1 + Fraction(1, 10**9))
+        if not claimed <= Fraction(longest * longest) * (1 + Fraction(1, 10**9)):
+            return False
+        squares, top = self.norms * self.norms, float(claimed)
         error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
-        if not top <= float(np.max(squares)) * (1 + 1e-9) + _TINY:
-            return not np.isfinite(np.max(squares)) and claimed == max(map(self._square, range(self.n)))
         doubtful = np.flatnonzero(~(squares + error < top))
         if doubtful.size and top < 2.0**50:
             rows = self.X[doubtful].astype(np.float64)
@@ -229,7 +234,7 @@ def _well_formed(proof: Proof, examples: ExactExamples) -> str | None:
             if not 0 <= i < examples.n or not 0 <= rival < proof.n_classes or rival == examples.codes[i]:
                 return f"a witness sets row {i} against class {rival}, but these data have no such pair"
             if weight <= 0:
-                return f"a witness has the weight {weight} on row {i}, but weights must be positive"
+                return f"a witness has a weight on row {i} that is not positive"
         if len(set(zip(witness.rows, witness.rivals, strict=True))) != len(witness.rows):
             return "a witness contains a pair twice"
     return None
@@ -245,9 +250,8 @@ def _is_loose(examples: ExactExamples, ties: str) -> NDArray[np.bool_]:
 def _loose_pairs(proof: Proof, examples: ExactExamples, ties: str) -> list[bool]:
     assert proof.witness is not None
     loose = _is_loose(examples, ties)
-    return [
-        bool(loose[i, 0 if examples.K == 2 else r]) for i, r in zip(proof.witness.rows, proof.witness.rivals, strict=True)
-    ]
+    pairs = zip(proof.witness.rows, proof.witness.rivals, strict=True)
+    return [bool(loose[i, 0 if examples.K == 2 else r]) for i, r in pairs]
 
 
 def _verdict(proof: Proof, examples: ExactExamples) -> str | None:
@@ -266,10 +270,8 @@ def _verdict(proof: Proof, examples: ExactExamples) -> str | None:
     if examples.combination(proof.witness):
         return "the witness does not add up to zero"
     if proof.verdict == "inseparable":
-        for ties in meanings:
-            if not proof.bias and all(_loose_pairs(proof, examples, ties)):
-                return f"the witness does not exclude a separator under ties that mean {ties!r}"
-        return None
+        allowed = [ties for ties in meanings if not proof.bias and all(_loose_pairs(proof, examples, ties))]
+        return f"the witness does not exclude a separator under ties that mean {allowed[0]!r}" if allowed else None
     if proof.ties is None or proof.ties not in meanings or not all(_loose_pairs(proof, examples, proof.ties)):
         return "the witness is not on the side that the ties favour"
     if proof.direction is None:
@@ -295,9 +297,8 @@ def _separation(proof: Proof, examples: ExactExamples) -> str | None:
         if proof.direction is None:
             return "quasi-complete separation needs an exact direction"
         signs = examples.signs(proof.direction, Fraction(0))
-        if (signs < 0).any() or not (signs > 0).any():
-            return "the direction has a negative lead, or none that is positive"
-        return None
+        fine = (signs >= 0).all() and (signs > 0).any()
+        return None if fine else "the direction has a negative lead, or none that is positive"
     if proof.separation != "overlap" or proof.spanning is None:
         return f"{proof.separation!r} is not proven"
     return _overlap(proof, proof.spanning, examples)
@@ -384,9 +385,8 @@ def _margin(part: MarginProof, examples: ExactExamples, penalised: bool) -> str 
         return "a geometric margin is defined for two classes only"
     if part.least <= 0 or not 0 <= part.lower <= part.upper:
         return "a margin interval must be positive, with its ends in order"
-    signs = examples.signs(part.direction, part.least)
-    if (signs < 0).any():
-        return f"a lead is below the smallest one that is claimed, {float(part.least):g}"
+    if (examples.signs(part.direction, part.least) < 0).any():
+        return "a lead is below the smallest one that is claimed"
     norm = _square(part.direction, width)
     if Fraction(part.lower) ** 2 * norm > part.least**2:
         return "the lower end of a margin is above least/‖w‖"

@@ -1,8 +1,9 @@
 """The exact sign of ⟨w,a⟩ for every pair, and whether a combination Σλa is exactly zero: what the search relies on.
 
 Scores are first computed in floating point. For a row of m numbers the error is at most (m+8)·u·‖x̃‖‖w‖ with u = 2⁻⁵³, in
-whatever order the products are added, and twice that with rounded inputs. A pair whose lead is not beyond this bound is
-computed again with integers. The checker has its own implementation of both, on purpose.
+whatever order the products are added, and twice that with rounded inputs. A pair whose lead is not beyond this bound, or
+whose row is too short or too long for it, is computed again with integers. The checker has its own implementation of both,
+on purpose.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ Signs = NDArray[np.int8]
 _UNIT = 2.0**-53
 _TINY = 1e-290
 """More than underflow can take away."""
+_SHORTEST, _LONGEST = 1e-130, 1e130
+"""Norms of rows that neither underflow nor overflow when squared; the bound holds for these."""
 _CHUNK_CELLS = 200_000
 
 
@@ -37,6 +40,7 @@ def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
         leads = pairs.leads(floats)
         scores_per_lead = 1 if pairs.K == 2 else 2
         error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
+        error[~((pairs.norms > _SHORTEST) & (pairs.norms < _LONGEST))] = np.inf
         certain = np.abs(leads) > (error if pairs.K == 2 else np.repeat(error, pairs.K))
     signs = np.where(leads > 0, 1, -1).astype(np.int8)
     signs[~pairs.exist] = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -11,27 +13,40 @@ from separatrix.engine.labels import labels_of
 from separatrix.engine.rows import Array, Rows, as_matrix, name_text_column
 
 _LARGEST_EXACT = 1 << 53
+_MUCH_SHORTER = 2.0**-600
 
 
 def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
     """Return rows that float64 holds exactly, labels and feature names; raise for data that no proof could be about."""
     labels = labels_of(X, y, "certify")
     table = X if sp.issparse(X) else np.asarray(X)
-    if table.dtype == object:
-        _check_exact(table)
     try:
         matrix = as_matrix(table)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, OverflowError) as problem:
         name_text_column(X)
         raise ValueError(f"X must hold numbers: {problem}") from None
+    if table.dtype == object:
+        _check_exact(table, matrix)
+    elif matrix.dtype.kind == "f" and not isinstance(X, np.ndarray):
+        _check_exact(X, matrix)
     if 0 in matrix.shape:
         raise ValueError(f"X has {matrix.shape[0]} sample(s) and {matrix.shape[1]} feature(s): there is nothing to prove")
     if matrix.dtype.kind == "f" and matrix.dtype.itemsize > 8:
         raise ValueError(f"X has the type {matrix.dtype}, but float64 cannot hold all its numbers: convert it first")
     names = column_names(X)
     rows = Rows(sp.csr_array(matrix) if sp.issparse(matrix) else matrix)
-    rows.survey(names=names)
+    _check_readable(rows, names)
     return rows, labels, names
+
+
+def _check_readable(rows: Rows, names: list[str] | None) -> None:
+    """Raise for NaN, infinity and broken indices. Rows too long to score in floating point can be proven about."""
+    try:
+        rows.survey(names=names)
+    except ValueError:
+        longest = np.sqrt(Rows(rows.source * _MUCH_SHORTER).survey(names=names))
+        if not longest < np.finfo(np.float64).max * _MUCH_SHORTER:
+            raise ValueError("X has a row whose norm is above the largest float64: scale it down") from None
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -41,8 +56,31 @@ def column_names(X: Any) -> list[str] | None:
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
-def _check_exact(table: Array) -> None:
-    """Raise for integers that float64 would round: the proof would be about other data."""
-    for place, value in np.ndenumerate(table):
-        if isinstance(value, int) and abs(value) > _LARGEST_EXACT:
-            raise ValueError(f"X{list(place)} = {value} is too large to be held exactly beside the others: scale it down")
+def _check_exact(X: Any, floats: Any) -> None:
+    """Raise where a number of X was rounded on its way to float64: the proof would be about other data."""
+    if sp.issparse(X):
+        return
+    for j, (is_whole, values) in enumerate(_columns(X, floats.shape)):
+        column = floats[:, j]
+        if is_whole and (np.abs(column) < _LARGEST_EXACT).all():
+            continue
+        for i, (value, number) in enumerate(zip(values(), column.tolist(), strict=True)):
+            if isinstance(value, Number) and value == value and value != number:
+                raise ValueError(
+                    f"X[{i}, {j}] = {value!r} is not exactly a float64, and the proof would be about {number!r}: scale the "
+                    "column to whole numbers below 2**53, or round it yourself"
+                )
+
+
+def _columns(X: Any, shape: tuple[int, int]) -> list[tuple[bool, Callable[[], list[Any]]]]:
+    """Return for each column whether its type allows whole numbers only, and a function that lists its values."""
+    if hasattr(X, "itercolumns"):  # of an Arrow table
+        return [("int" in str(column.type), column.to_pylist) for column in X.itercolumns()]
+    if hasattr(X, "get_columns"):  # of a polars data frame
+        return [(column.dtype.is_integer(), column.to_list) for column in X.get_columns()]
+    if hasattr(X, "iloc"):  # of a pandas data frame
+        series = [X.iloc[:, j] for j in range(shape[1])]
+        return [(getattr(column.dtype, "kind", "O") in "iub", column.tolist) for column in series]
+    objects = np.empty(shape, object)
+    objects[:] = X
+    return [(False, objects[:, j].tolist) for j in range(shape[1])]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from math import gcd, lcm, nextafter, sqrt
+from math import gcd, lcm
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof
-from separatrix.proofs.rationals import System, Whole, independent
+from separatrix.proofs.rationals import System, Whole, independent, root, root_above, root_below
 from separatrix.proofs.separator_search import check_time
 
 _GOAL = 1e-9
@@ -33,29 +33,9 @@ _ENOUGH = 1e-7
 """The relative width from which exact arithmetic is used to narrow the interval."""
 _SMALL = 300
 """Exact arithmetic is also used where the support has so few numbers that it costs nothing."""
+_LONG = 500
+"""The interval is not narrowed in exact arithmetic where numbers have more binary digits, unless it is asked for."""
 _BITS = 50
-
-
-def root_below(square: Fraction) -> float:
-    """Return a float that is at most the root of `square`, within two floats of it."""
-    guess = _root(square)
-    while guess > 0 and Fraction(guess) ** 2 > square:
-        guess = nextafter(guess, 0.0)
-    return guess
-
-
-def root_above(square: Fraction) -> float:
-    """Return a float that is at least the root of `square`, within two floats of it."""
-    guess = _root(square)
-    while Fraction(guess) ** 2 < square:
-        guess = nextafter(guess, np.inf)
-    return guess
-
-
-def _root(square: Fraction) -> float:
-    shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
-    even = square / Fraction(4) ** shift
-    return sqrt(float(even)) * 2.0**shift
 
 
 class Hull:
@@ -134,11 +114,15 @@ def interval(
     """
     hull = Hull(pairs, penalised)
     leads, w = hull.leads(w)
-    if exact is False:  # the margin of w, and the shortest of a few vectors, which is a point of the hull
+    size = float(np.linalg.norm(w[: hull.width]))
+    is_ordinary = size > 0 and bool(np.isfinite(leads[pairs.exist]).all()) and bool(np.isfinite(w).all())
+    if exact is False or not is_ordinary:  # the margin of w, and the shortest of a few vectors, a point of the hull
         few = _opening(hull, leads, 10)
-        lengths = np.linalg.norm(hull.vectors(few), axis=1)
-        return _rounded(hull, w, few[[int(np.argmin(lengths))]], np.ones(1))
-    best_w, lower = w, float(leads.min()) / float(np.linalg.norm(w[: hull.width]))
+        few = few[np.argsort(np.linalg.norm(hull.vectors(few), axis=1), kind="stable")]
+        sides = [pairs.codes[few] == k for k in range(2)] if hull.free_bias else [np.ones(len(few), bool)]
+        shortest = np.array([few[side][0] for side in sides])
+        return _rounded(hull, np.nan_to_num(w), shortest, np.full(len(shortest), 1.0 / len(shortest)))
+    best_w, lower = w, float(leads.min()) / size
     work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
     best, upper = (work, np.full(len(work), 1.0 / len(work))), np.inf
     most = max(200, pairs.m)
@@ -167,11 +151,18 @@ def interval(
         check_time(deadline)
     support = best[0][best[1] > 0]
     small = len(support) * pairs.dim <= _SMALL
-    if exact is True or (exact == "auto" and (small or not upper - lower <= _ENOUGH * upper)):
+    wanted = exact == "auto" and (small or not upper - lower <= _ENOUGH * upper)
+    if exact is True or (wanted and _digits(pairs, support) <= _LONG):
         polished = _exact(hull, support, upper - lower > _ENOUGH * upper, deadline)
         if polished is not None and polished.upper - polished.lower <= upper - lower + 1e-12 * upper:
             return polished
     return _rounded(hull, best_w, best[0], best[1])
+
+
+def _digits(pairs: Pairs, which: Ints) -> int:
+    """Return how many binary digits the longest number of some pairs has, before and behind the point."""
+    table, shifts = pairs.whole(which[:100])
+    return max((abs(value).bit_length() for value in table.ravel().tolist()), default=0) + max(shifts)
 
 
 def _opening(hull: Hull, leads: Floats, most: int) -> Ints:
@@ -231,12 +222,13 @@ def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
     """Return min ⟨w,a⟩ exactly, or, where many pairs are within rounding of it, a slightly smaller number."""
     top = max(abs(value) for value in w) or Fraction(1)
     floats = np.array([float(value / top) for value in w])
-    leads = pairs.leads(floats)
-    norms = np.sqrt(float(pairs.radius_squared)) * float(np.linalg.norm(floats))
-    error = 4 * (pairs.m + 8) * 2.0**-53 * norms
-    near = np.flatnonzero(leads <= float(leads.min()) + 2 * error)
+    with np.errstate(all="ignore"):
+        leads = pairs.leads(floats)
+        error = 4 * (pairs.m + 8) * 2.0**-53 * root(pairs.radius_squared) * float(np.linalg.norm(floats))
+        near = np.flatnonzero(~(leads > float(leads.min()) + 2 * error) & pairs.exist)
     if near.size * pairs.dim > 20_000:
-        return Fraction(float(leads.min()) - 2 * error) * top
+        below = float(leads.min()) - 2 * error
+        return Fraction(below) * top if np.isfinite(below) else Fraction(0)
     table, shifts = pairs.whole(near)
     scale = lcm(1, *(value.denominator for value in w)) << max(shifts)
     whole = np.array([int(value * scale) >> shift for value, shift in zip(w, shifts, strict=True)], object)
@@ -265,7 +257,7 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
             return None
         support, weights, w = solved
         if min(weights) < 0:
-            support = np.delete(support, int(np.argmin([float(weight) for weight in weights])))
+            support = np.delete(support, min(range(len(weights)), key=weights.__getitem__))
             continue
         positive = [t for t, weight in enumerate(weights) if weight > 0]
         top = max(abs(value) for value in w)
@@ -287,7 +279,8 @@ def at_least(pairs: Pairs, proof: MarginProof, w: list[Fraction] | None, penalis
     if least <= 0:
         return proof
     lower = root_below(least * least / squared(w[: pairs.dim - (pairs.bias and not penalised)]))
-    return proof if lower <= proof.lower else replace(proof, direction=pairs.direction(w), least=least, lower=lower)
+    is_better = lower > proof.lower or proof.least <= 0
+    return replace(proof, direction=pairs.direction(w), least=least, lower=lower) if is_better else proof
 
 
 def _shortened(hull: Hull, proof: MarginProof, w: list[Fraction]) -> MarginProof:

@@ -22,9 +22,9 @@ from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.exact_simplex import TimeUp
 from separatrix.proofs.margin_interval import at_least, interval, primitive, squared
 from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.proof import Proof, Witness
-from separatrix.proofs.rationals import Whole, dependency
-from separatrix.proofs.rescaling import MovedPairs, recoordinated
+from separatrix.proofs.proof import MarginProof, Proof, Witness
+from separatrix.proofs.rationals import Whole, dependency, root_above, root_below
+from separatrix.proofs.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
 from separatrix.proofs.separator_search import Failures, Field, decide
 
@@ -38,7 +38,30 @@ _JOINT_PASSES = 200
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
     """Return a proof, or one of "undecided"; `certificate.checked_proof` checks it before anybody relies on it."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
-    pairs = Pairs(rows, codes, n_classes, bias)
+    with np.errstate(all="ignore"):  # where floating point overflows, what it finds fails the exact checks
+        ordinary = at_ordinary_size(rows, bias)
+        if ordinary is None:
+            return _proven(Pairs(rows, codes, n_classes, bias), exact, deadline)
+        scaled, e = ordinary
+        return _at_original_size(_proven(Pairs(scaled, codes, n_classes, False), exact, deadline), rows.d, bias, e)
+
+
+def _at_original_size(proof: Proof, d: int, bias: bool, e: int) -> Proof:
+    """Return the proof about 2^e times the vectors; the bias, which was a column, is a bias again."""
+    size = Fraction(2) ** e
+    margin = None
+    if proof.margin is not None:
+        part, least = proof.margin, proof.margin.least * size
+        square = squared([number for vector in part.direction for number in vector])
+        lower, upper = root_below(least * least / square), root_above((Fraction(part.upper) * size) ** 2)
+        margin = replace(part, least=least, lower=lower, upper=upper)
+    geometric = margin if proof.geometric is not None and not bias else None
+    radius_squared = proof.radius_squared * size * size
+    return replace(proof, d=d, bias=bias, margin=margin, geometric=geometric, radius_squared=radius_squared)
+
+
+def _proven(pairs: Pairs, exact: bool | str, deadline: float) -> Proof:
+    rows, n_classes, bias = pairs.rows, pairs.K, pairs.bias
     blank = Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=pairs.radius_squared)
     try:
         answer = _separator_or_witness(pairs, deadline)
@@ -53,15 +76,19 @@ def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str,
 
 def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
     """Return a separator w (floats or fractions), or the face of a first witness, or None."""
-    w, hard = _perceptron(pairs)
-    if w is not None:
-        return w
     scales = pairs.column_scales()
+    at_columns_size = with_columns_divided(pairs, scales)
+    searched = pairs if at_columns_size is None else at_columns_size
+    w, hard = _perceptron(searched)
+    if w is not None:
+        return w if searched is pairs else _divided(w, scales)
     shifts: list[list[int]] = [[]]
 
     def accept_separator(v: Any) -> Any:
-        exact = not isinstance(v, np.ndarray)
-        w = [value * (1 << shift) for value, shift in zip(v, shifts[0], strict=True)] if exact else v / scales
+        if not isinstance(v, np.ndarray):
+            w: Any = [value * (1 << shift) for value, shift in zip(v, shifts[0], strict=True)]
+        else:
+            w = v / scales if searched is pairs else _divided(v, scales)
         signs = exact_signs(pairs, w)
         bad = np.flatnonzero((signs <= 0) & pairs.exist)
         return Failures(bad) if bad.size else w
@@ -76,7 +103,10 @@ def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
         table, shifts[0] = pairs.whole(which)
         return table, table[:0]
 
-    field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
+    if searched is pairs:
+        field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
+    else:
+        field = Field(pairs.dim, searched.leads, searched.vectors, whole)
     answer = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
@@ -97,6 +127,11 @@ def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
 
     other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
     return decide(other, hard, deadline, accept_moved, moved_witness)
+
+
+def _divided(w: Floats, scales: Floats) -> list[Fraction]:
+    """Return w / scales exactly, where floating point would overflow or underflow."""
+    return [Fraction(value) / Fraction(scale) for value, scale in zip(w.tolist(), scales.tolist(), strict=True)]
 
 
 def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool) -> list[Fraction]:
@@ -144,15 +179,15 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
 def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
     fractions = None if isinstance(w, np.ndarray) else w
     w = w if fractions is None else _as_floats(fractions)
-    margin = at_least(pairs, interval(pairs, w, deadline, exact), fractions)
+    try:
+        margin = interval(pairs, w, deadline, exact)
+    except TimeUp:  # the verdict stands; the margin of w itself is a wide interval, but a proven one
+        margin = interval(pairs, w, deadline, False)
+    margin = at_least(pairs, margin, fractions)
     geometric = None
-    best = _as_floats([number for vector in margin.direction for number in vector])
+    best = [number for vector in margin.direction for number in vector]
     if pairs.K == 2 and not (pairs.bias and exact is False):
-        near = np.array(margin.weights.rows, np.int64)
-        geometric = margin
-        if pairs.bias:
-            free = interval(pairs, best, deadline, exact, penalised=False, near=near)
-            geometric = at_least(pairs, free, [number for vector in margin.direction for number in vector], penalised=False)
+        geometric = margin if not pairs.bias else _geometric(pairs, margin, best, deadline, exact)
     factor = 1 if pairs.K == 2 else 2
     square = squared([number for vector in margin.direction for number in vector])
     return replace(
@@ -164,6 +199,19 @@ def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool 
         geometric=geometric,
         mistake_bound=(factor * blank.radius_squared * square / margin.least**2).__floor__() if margin.least > 0 else None,
     )
+
+
+def _geometric(
+    pairs: Pairs, margin: MarginProof, best: list[Fraction], deadline: float, exact: bool | str
+) -> MarginProof | None:
+    """Return the margin with a free bias, or None if time is up."""
+    near = np.array(margin.weights.rows, np.int64)
+    try:
+        free = interval(pairs, _as_floats(best), deadline, exact, penalised=False, near=near)
+    except TimeUp:
+        return None
+    proof = at_least(pairs, free, best, penalised=False)
+    return proof if proof.least > 0 else None
 
 
 def _as_floats(w: list[Fraction]) -> Floats:

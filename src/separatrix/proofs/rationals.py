@@ -10,7 +10,7 @@ algorithm recovers each fraction uniquely. Large numbers occur only in that last
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt, lcm
+from math import inf, isqrt, lcm, ldexp, nextafter, sqrt
 from typing import Any
 
 import numpy as np
@@ -141,3 +141,26 @@ def dependency(V: Whole) -> list[Fraction] | None:
     for row, weight in zip(rows, solution, strict=True):
         weights[row] = weight
     return weights
+
+
+def root_below(square: Fraction) -> float:
+    """Return a float that is at most the root of `square`, within two floats of it."""
+    guess = root(square)
+    while guess > 0 and Fraction(guess) ** 2 > square:
+        guess = nextafter(guess, 0.0)
+    return guess
+
+
+def root_above(square: Fraction) -> float:
+    """Return a float that is at least the root of `square`, within two floats of it."""
+    guess = root(square)
+    while Fraction(guess) ** 2 < square:
+        guess = nextafter(guess, inf)
+    return guess
+
+
+def root(square: Fraction) -> float:
+    """Return the root of `square`, correct to about one float."""
+    shift = (square.numerator.bit_length() - square.denominator.bit_length()) // 2
+    even = square / Fraction(4) ** shift
+    return ldexp(sqrt(float(even)), shift)

@@ -1,4 +1,7 @@
-"""Other coordinates for data that floating point cannot resolve: nearly equal columns, integers above 2⁵³.
+"""Other coordinates for data that floating point cannot resolve: very large or small, nearly equal columns, long integers.
+
+Multiplying every x̃ by the same power of two is exact and leaves separators and witnesses as they are; margins and norms are
+multiplied by it. So a set whose numbers would overflow or underflow when squared is proven about at an ordinary size.
 
 Separability does not depend on the basis: if x = Bᵀc for an invertible B, then ⟨w,x⟩ = ⟨Bw,c⟩. In a basis of the data's own
 rows the coordinates c are of moderate size. They are computed exactly and rounded only afterwards, so that no digit that
@@ -12,14 +15,17 @@ from math import lcm
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.engine.rows import Ints, Rows, frozen
+from separatrix.engine.rows import Floats, Ints, Rows, frozen
 from separatrix.kernels.modular import PRIME
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.rationals import System, Whole, independent
 
 MOST_CELLS = 40_000
+ORDINARY = 300
+"""Data whose largest number is within 2^±300 are taken as they are."""
 
 
 class MovedPairs(Pairs):
@@ -61,6 +67,48 @@ class MovedPairs(Pairs):
                 vector[j] = value * (1 << self.shifts[j]) / scale
             full += vector
         return full
+
+
+def at_ordinary_size(rows: Rows, bias: bool) -> tuple[Rows, int] | None:
+    """Return the rows 2^−e·x̃ and e, where the largest number is about 2^e; None where that is not needed or not exact.
+
+    The bias becomes a last column of 2^−e.
+    """
+    source = rows.source
+    values = np.abs(source.data if rows.sparse else source).astype(np.float64)
+    e = int(np.frexp(values.max(initial=0.0))[1])
+    e = max(e, 1) if bias else e
+    if -ORDINARY <= e <= ORDINARY or not values.any():
+        return None
+    if rows.sparse:
+        scaled = source.astype(np.float64)
+        scaled.data = np.ldexp(scaled.data, -e)
+        is_exact = np.array_equal(np.ldexp(scaled.data, e), source.data)
+        table = sp.hstack([scaled, np.full((rows.n, 1), 2.0**-e)], format="csr") if bias else scaled
+    else:
+        scaled = np.ldexp(source.astype(np.float64), -e)
+        is_exact = np.array_equal(np.ldexp(scaled, e), source)
+        table = np.hstack([scaled, np.full((rows.n, 1), 2.0**-e)]) if bias else scaled
+    return (Rows(table), e) if is_exact else None
+
+
+def with_columns_divided(pairs: Pairs, scales: Floats) -> Pairs | None:
+    """Return the pairs of x/scales where some columns are very large or small; None where floating point copes with them.
+
+    Small numbers may be lost beside the largest of their column: what is found has to be checked with the pairs themselves.
+    """
+    exponents = np.frexp(scales)[1]
+    if (np.abs(exponents) <= ORDINARY).all():
+        return None
+    divisors, source = scales[: pairs.rows.d], pairs.rows.source
+    if pairs.rows.sparse:
+        divided = source.astype(np.float64)
+        divided.data = divided.data / divisors[divided.indices]
+    else:
+        divided = source / divisors
+    if pairs.bias:
+        scales.reshape(pairs.blocks, pairs.m)[:, pairs.rows.d] = 1.0
+    return Pairs(Rows(divided), pairs.codes, pairs.K, pairs.bias)
 
 
 def recoordinated(pairs: Pairs) -> MovedPairs | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from html import escape
 from typing import TYPE_CHECKING
@@ -16,12 +17,26 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
-def _number(value: float) -> str:
-    return f"{value:.9g}".replace("-", "−")
+_LONG = 1 << 63
+
+
+def _number(value: float | Fraction) -> str:
+    if isinstance(value, Fraction) and max(abs(value.numerator), value.denominator) >= _LONG:
+        with localcontext(prec=15, Emax=MAX_EMAX, Emin=MIN_EMIN):  # which has no limit that such a number could reach
+            return f"{Decimal(value.numerator) / Decimal(value.denominator):.9g}".replace("-", "−")
+    return f"{float(value):.9g}".replace("-", "−")
+
+
+def _bound(mistakes: int) -> str:
+    """Return a bound in full, or, where it is very large, rounded up to four digits."""
+    if mistakes < 10**24:
+        return f"{mistakes:,}"
+    with localcontext(prec=4, rounding=ROUND_CEILING, Emax=MAX_EMAX):
+        return f"{+Decimal(mistakes):.3e}"
 
 
 def _vector(values: Sequence[float | Fraction]) -> str:
-    numbers = [_number(float(value)) for value in values[:_SHOWN]]
+    numbers = [_number(value) for value in values[:_SHOWN]]
     return "(" + ", ".join(numbers) + (f", … {len(values)} numbers)" if len(values) > _SHOWN else ")")
 
 
@@ -44,15 +59,15 @@ def _separable(certificate: Certificate, first_row: int) -> list[str]:
     if proof.n_classes == 2 and certificate.separator is not None:
         w, b = certificate.separator
         rule = f"⟨w,x⟩ {'+ b ' if proof.bias else ''}> 0 exactly on the examples of class {certificate.classes[1]!r}"
-        separator = f"w = {_vector(list(w))}" + (f", b = {_number(float(b))}" if proof.bias else "") + f" has {rule}"
+        separator = f"w = {_vector(list(w))}" + (f", b = {_number(b)}" if proof.bias else "") + f" has {rule}"
     else:
         separator = "there are weights for which each example's own class has strictly the highest score"
     factor = "" if proof.n_classes == 2 else "2"
     statement = [
         separator,
         f"margin: {_number(lower)} ≤ γ ≤ {_number(upper)}; radius: R = {_number(certificate.radius)}",
-        f"so a perceptron that starts from 0 makes at most {factor}R²/γ² ≤ {certificate.mistake_bound:,} mistakes on these "
-        "examples, in any order and any number of passes",
+        f"so a perceptron that starts from 0 makes at most {factor}R²/γ² ≤ {_bound(certificate.mistake_bound or 0)} "
+        "mistakes on these examples, in any order and any number of passes",
     ]
     if certificate.geometric_margin is not None and proof.bias:
         low, high = certificate.geometric_margin
@@ -65,7 +80,8 @@ def _weighted_rows(certificate: Certificate, first_row: int = 0) -> str:
     witness = certificate.witness
     terms = []
     for i, rival, weight in list(zip(witness.rows, witness.rivals, witness.weights, strict=True))[:_SHOWN]:
-        short = str(weight) if len(str(weight)) <= 12 else f"≈{float(weight):.4g}"
+        is_short = weight.denominator < 10**12 and len(str(weight)) <= 12
+        short = str(weight) if is_short else f"≈{float(weight):.4g}"
         against = f" against {certificate.classes[rival]!r}" if certificate.proof.n_classes > 2 else ""
         terms.append(f"{short} × row {first_row + i}{against}")
     more = f", … {len(witness)} in all" if len(witness) > _SHOWN else ""
@@ -112,14 +128,14 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     if certificate.separator is not None and proof.n_classes == 2 and proof.verdict != "inseparable":
         w, b = certificate.separator
         facts.append(("w", _vector(list(w))))
-        facts += [("b", _number(float(b)))] if proof.bias else []
+        facts += [("b", _number(b))] if proof.bias else []
     for name, interval in (("margin γ", certificate.margin), ("geometric margin", certificate.geometric_margin)):
         if interval is not None:
             facts.append((name, " to ".join(dict.fromkeys(_number(end) for end in interval))))
     if proof.verdict != "undecided":
         facts.append(("radius R", _number(certificate.radius)))
     if certificate.mistake_bound is not None:
-        facts.append(("mistakes at most", f"{certificate.mistake_bound:,}"))
+        facts.append(("mistakes at most", _bound(certificate.mistake_bound)))
     if certificate.ties is not None:
         facts.append(("every example is right", f"under tie={certificate.ties!r}"))
     if certificate.witness is not None:
