@@ -197,6 +197,17 @@ def test_numbers_taken_for_categories_are_compared_as_text():
             assert run(to_sql(model, table="rows"), zips)["prediction"].tolist() == expected
 
 
+def test_words_for_missing_values_are_categories_where_the_column_is_text():
+    frame = pd.DataFrame({"job": ["a", "None", "nan", None, "missing", "true"] * 8, "zip": ["01", "02", "03"] * 16})
+    model = Model(Perceptron(random_state=0), TableFeatures()).fit(frame, [0, 1, 1, 0, 1, 0] * 8)
+    made = to_sklearn(model)
+    for rows in (frame, frame.astype("category"), frame.astype(object).where(frame.notna(), None)):
+        assert made.predict(rows).tolist() == model.predict(rows).tolist()
+    for number in (3, 3.5, True):
+        with pytest.raises(ValueError, match="StringDType only allows string data"):
+            made.predict(frame.assign(zip=number))
+
+
 def test_two_thousand_categories_and_many_classes():
     draw = np.random.default_rng(0)
     frame = pd.DataFrame({"town": [f"town {k}" for k in range(2000)], "x": draw.normal(size=2000)})
@@ -301,7 +312,7 @@ def test_what_scikit_learn_alone_computes():
 
 def test_names_and_settings_that_cannot_be_used():
     frame = pd.DataFrame({"scores": ["a", "b"], "score of 1": [1.0, 2.0], "p": ["None", "b"]})
-    model = Model(Perceptron(), TableFeatures()).fit(frame, [0, 1])
+    model = Model(Perceptron(), TableFeatures(roles={"p": "category"})).fit(frame, [0, 1])
     with pytest.raises(ValueError, match="'scores' has the name of an output"):
         to_onnx(model)
     with pytest.raises(ValueError, match="'score of 1' has the name of a column of the query"):

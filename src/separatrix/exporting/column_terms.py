@@ -180,7 +180,7 @@ def _term(column: Any, part: Floats, spelled: bool) -> Term:
     words = [value.decode() for value in column.values.to_pylist()]
     if isinstance(column, SetColumn):
         return Items(column.name, column.delimiter, words, values, missing)
-    return Choice(column.name, _spellings(words) if spelled else [[word] for word in words], values, missing, spelled)
+    return Choice(column.name, _spellings(words, spelled), values, missing, spelled)
 
 
 def _cuts(column: NumberColumn) -> list[Cut]:
@@ -197,12 +197,14 @@ def _bin_weights(column: NumberColumn, values: Floats) -> Floats:
     return np.vstack([below[::-1], np.zeros((1, values.shape[1])), above])
 
 
-def _spellings(words: list[str]) -> list[list[str]]:
-    """Return, of each category that may have been a number or a truth value, how databases and NumPy write it, too."""
-    known = set(words)
-    others = [word.capitalize() if word in ("true", "false") else f"{word}.0" for word in words]
-    may_be_other = [word in ("true", "false") or re.fullmatch(_WHOLE, word) is not None for word in words]
-    return [
-        [word, other] if may_be and other not in known else [word]
-        for word, other, may_be in zip(words, others, may_be_other, strict=True)
-    ]
+def _spellings(words: list[str], spelled: bool) -> list[list[str]]:
+    """Return how each category may be written: true also as Python does, numbers taken for text also as databases do."""
+    known, spellings = set(words), []
+    for word in words:
+        other = word
+        if word in ("true", "false"):
+            other = word.capitalize()
+        elif spelled and re.fullmatch(_WHOLE, word):
+            other = f"{word}.0"
+        spellings.append([word] if other in known else [word, other])
+    return spellings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -133,17 +134,7 @@ def _made_of(term: Term) -> list[tuple[list[Any], Floats]]:
     if isinstance(term, Words):
         return [([*_filled(), *_text_steps(term.features)], term.weights)]
     if isinstance(term, Choice):
-        words = [
-            (word, weights) for spellings, weights in zip(term.spellings, term.weights, strict=True) for word in spellings
-        ]
-        known = {word for word, _ in words}
-        if confused := known.intersection(MISSING_WORDS):
-            raise ValueError(
-                f"column {term.name!r} has the category {min(confused)!r}, which scikit-learn's encoder does not tell from "
-                "a missing value: rename it before training"
-            )
-        words += [(word, term.missing) for word in MISSING_WORDS]
-        return [([_as_type(str), _one_hot([word for word, _ in words])], np.array([weights for _, weights in words]))]
+        return [_of_category(term)]
     if isinstance(term, Items):
         delimiters = re.escape(term.delimiter) + UNIT
         pattern = rf"(?a)[^\s{delimiters}](?:[^{delimiters}]*[^\s{delimiters}])?"
@@ -159,13 +150,33 @@ def _made_of(term: Term) -> list[tuple[list[Any], Floats]]:
     return [([_as_type(np.float64), digitize, _one_hot(range(len(bins.table)))], bins.table)]
 
 
+def _of_category(term: Choice) -> tuple[list[Any], Floats]:
+    """Return the steps and weights of a column of categories; `StringDType` refuses numbers in one of text."""
+    spellings = [(word, weights) for words, weights in zip(term.spellings, term.weights, strict=True) for word in words]
+    known = {word for word, _ in spellings}
+    steps: list[Any]
+    if not term.spelled:
+        missing = next(word for k in itertools.count() if (word := "missing" + "?" * k) not in known)
+        steps = [*_imputers(missing), _as_type(np.dtypes.StringDType(coerce=False)), _as_type(object)]
+        spellings.append((missing, term.missing))
+    elif confused := known.intersection(MISSING_WORDS):
+        raise ValueError(
+            f"column {term.name!r} has the category {min(confused)!r}, which scikit-learn's encoder does not tell from "
+            "a missing value: rename it before training"
+        )
+    else:
+        steps = [_as_type(str)]
+        spellings += [(word, term.missing) for word in MISSING_WORDS]
+    return [*steps, _one_hot([word for word, _ in spellings])], np.array([weights for _, weights in spellings])
+
+
 def _function(function: Any, **arguments: Any) -> Any:
     from sklearn.preprocessing import FunctionTransformer
 
     return FunctionTransformer(function, kw_args=arguments)
 
 
-def _as_type(kind: type) -> Any:
+def _as_type(kind: Any) -> Any:
     return _function(np.asarray, dtype=kind)
 
 
@@ -175,12 +186,16 @@ def _one_hot(values: Any) -> Any:
     return OneHotEncoder(categories=[list(values)], handle_unknown="ignore")
 
 
-def _filled() -> list[Any]:
-    """Return steps that make one array of a column of text, with empty texts where they are missing."""
+def _imputers(word: str) -> list[Any]:
+    """Return steps that write a word where a text is missing, be it NaN or None."""
     from sklearn.impute import SimpleImputer
 
-    imputers = [SimpleImputer(missing_values=word, strategy="constant", fill_value="") for word in (np.nan, None)]
-    return [_as_type(object), *imputers, _function(np.ravel)]
+    return [SimpleImputer(missing_values=gap, strategy="constant", fill_value=word) for gap in (np.nan, None)]
+
+
+def _filled() -> list[Any]:
+    """Return steps that make one array of a column of text, with empty texts where they are missing."""
+    return [_as_type(object), *_imputers(""), _function(np.ravel)]
 
 
 def _settle(pipeline: Any, term: Term) -> None:
