@@ -50,10 +50,16 @@ def labels_of(frame, n_classes):
     return np.array(["no", "yes it's", "perhaps"])[np.clip(np.digitize(score, [4, 12]), 0, n_classes - 1)]
 
 
+def fitted_model(learner, features, X, y):
+    """A model of parts that are fitted on the values as they are."""
+    features.fit(X)
+    return Model(learner.fit(features.transform(X), y), features)
+
+
 def fitted(numbers="bins", n_classes=2, code="thermometer", **parameters):
     frame = mixed(0)
     features = TableFeatures(numbers=numbers, code=code, roles={"zip": "category"})
-    return Model(AveragedPerceptron(random_state=0, **parameters), features).fit(frame, labels_of(frame, n_classes))
+    return fitted_model(AveragedPerceptron(random_state=0, **parameters), features, frame, labels_of(frame, n_classes))
 
 
 def unseen(numbers):
@@ -92,14 +98,14 @@ def test_values_at_the_thresholds_fall_on_the_same_side():
     near = np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)])
     for code in ("thermometer", "one-hot"):
         features = TableFeatures(code=code)
-        model = Model(Perceptron(random_state=0), features).fit({"x": values}, np.round(values) % 2 == 0)
+        model = fitted_model(Perceptron(random_state=0), features, {"x": values}, np.round(values) % 2 == 0)
         assert_same(model, pd.DataFrame({"x": near}))
 
 
 @pytest.mark.parametrize("tie", ["mistake", "+1"])
 def test_a_score_of_zero_goes_where_predict_has_it(tie):
     frame = pd.DataFrame({"x": ["a", "b", "c", "a"], "y": ["u", "u", "v", "v"]})
-    model = Model(Perceptron(order="cyclic", max_iter=3, tie=tie), TableFeatures()).fit(frame, [0, 1, 1, 0])
+    model = fitted_model(Perceptron(order="cyclic", max_iter=3, tie=tie), TableFeatures(), frame, [0, 1, 1, 0])
     rows = pd.DataFrame({"x": ["new", "a", "b", "c"], "y": ["new", "new", "v", "u"]})
     learner = model.estimator
     learner.run_.last.load(Weights(learner.coef_.copy(), np.zeros(1)))
@@ -133,7 +139,7 @@ def test_passengers_with_gaps():
     frame, labels = passengers(0)
     frame["Pclass"] = frame["Pclass"].astype("category")
     frame.loc[::9, "Sex"] = None
-    model = Model(AveragedPerceptron(random_state=0), TableFeatures(roles={"Name": "drop"})).fit(frame, labels)
+    model = fitted_model(AveragedPerceptron(random_state=0), TableFeatures(roles={"Name": "drop"}), frame, labels)
     others, _ = passengers(1)
     others.loc[::7, ["Sex", "Fare", "Age"]] = None
     assert_same(model, frame)
@@ -199,7 +205,7 @@ def test_numbers_taken_for_categories_are_compared_as_text():
 
 def test_words_for_missing_values_are_categories_where_the_column_is_text():
     frame = pd.DataFrame({"job": ["a", "None", "nan", None, "missing", "true"] * 8, "zip": ["01", "02", "03"] * 16})
-    model = Model(Perceptron(random_state=0), TableFeatures()).fit(frame, [0, 1, 1, 0, 1, 0] * 8)
+    model = fitted_model(Perceptron(random_state=0), TableFeatures(), frame, [0, 1, 1, 0, 1, 0] * 8)
     made = to_sklearn(model)
     for rows in (frame, frame.astype("category"), frame.astype(object).where(frame.notna(), None)):
         assert made.predict(rows).tolist() == model.predict(rows).tolist()
@@ -212,7 +218,7 @@ def test_two_thousand_categories_and_many_classes():
     draw = np.random.default_rng(0)
     frame = pd.DataFrame({"town": [f"town {k}" for k in range(2000)], "x": draw.normal(size=2000)})
     features = TableFeatures(roles={"town": "category"})
-    model = Model(AveragedPerceptron(random_state=0, max_iter=3), features).fit(frame, draw.integers(0, 9, 2000))
+    model = fitted_model(AveragedPerceptron(random_state=0, max_iter=3), features, frame, draw.integers(0, 9, 2000))
     assert_same(model, frame[:200])
 
 
@@ -291,7 +297,7 @@ def test_texts_have_the_same_features_in_scikit_learn(parameters):
 )
 def test_what_no_export_computes_is_named_with_a_remedy(column, what, roles):
     features = TableFeatures(roles=roles, max_categories=30)
-    model = Model(Perceptron(), features).fit({"c": column}, np.arange(len(column)) % 2)
+    model = fitted_model(Perceptron(), features, {"c": column}, np.arange(len(column)) % 2)
     for export, target in ((to_sql, "SQL"), (to_onnx, "ONNX"), (to_sklearn, "scikit-learn")):
         with pytest.raises(ValueError, match=rf"^column 'c' holds {what}, which {target} cannot .*roles=.*'drop'\}}$"):
             export(model)
@@ -300,11 +306,11 @@ def test_what_no_export_computes_is_named_with_a_remedy(column, what, roles):
 def test_what_scikit_learn_alone_computes():
     table = {"t": ["free money at noon", "see you at lunch"] * 20, "s": ["a|b", "b"] * 20}
     for name, role, what in (("t", "text", "texts"), ("s", "set", "sets")):
-        model = Model(Perceptron(), TableFeatures(roles={name: role})).fit({name: table[name]}, [0, 1] * 20)
+        model = fitted_model(Perceptron(), TableFeatures(roles={name: role}), {name: table[name]}, [0, 1] * 20)
         for export in (to_sql, to_onnx):
             with pytest.raises(ValueError, match=f"column '{name}' holds {what}, which .*: export to scikit-learn instead"):
                 export(model)
-    texts = Model(Perceptron(), TextFeatures(n_features=16)).fit(table["t"], [0, 1] * 20)
+    texts = fitted_model(Perceptron(), TextFeatures(n_features=16), table["t"], [0, 1] * 20)
     for export in (to_sql, to_onnx):
         with pytest.raises(ValueError, match=r"the model reads texts, .*: export to scikit-learn instead"):
             export(texts)
@@ -312,7 +318,7 @@ def test_what_scikit_learn_alone_computes():
 
 def test_names_and_settings_that_cannot_be_used():
     frame = pd.DataFrame({"scores": ["a", "b"], "score of 1": [1.0, 2.0], "p": ["None", "b"]})
-    model = Model(Perceptron(), TableFeatures(roles={"p": "category"})).fit(frame, [0, 1])
+    model = fitted_model(Perceptron(), TableFeatures(roles={"p": "category"}), frame, [0, 1])
     with pytest.raises(ValueError, match="'scores' has the name of an output"):
         to_onnx(model)
     with pytest.raises(ValueError, match="'score of 1' has the name of a column of the query"):
@@ -325,16 +331,16 @@ def test_names_and_settings_that_cannot_be_used():
         to_sql(model, scores=True)
     with pytest.raises(ValueError, match="must be None"):
         to_sql(model, columns=["a", "b"])
-    single = Model(Perceptron(), TableFeatures(numbers="standard", dtype=np.float32)).fit({"x": [1.0, 2.0]}, [0, 1])
+    single = fitted_model(Perceptron(), TableFeatures(numbers="standard", dtype=np.float32), {"x": [1.0, 2.0]}, [0, 1])
     with pytest.raises(ValueError, match="'x' holds numbers scaled in float32"):
         to_sql(single)
-    signed = Model(Perceptron(), TextFeatures(alternate_sign=True)).fit(["a", "b"], [0, 1])
+    signed = fitted_model(Perceptron(), TextFeatures(alternate_sign=True), ["a", "b"], [0, 1])
     with pytest.raises(ValueError, match="alternate_sign=False"):
         to_sklearn(signed)
 
 
 def test_classes_that_differ_by_case_have_columns_of_their_own():
-    model = Model(Perceptron(random_state=0), TableFeatures()).fit({"x": ["u", "v", "w"] * 5}, ["a", "A", "b"] * 5)
+    model = fitted_model(Perceptron(random_state=0), TableFeatures(), {"x": ["u", "v", "w"] * 5}, ["a", "A", "b"] * 5)
     result = in_duckdb(to_sql(model, table="rows", scores=True), pd.DataFrame({"x": ["u", "v"]}))
     assert result["prediction"].tolist() == ["a", "A"]
     assert [name for name in result if name.startswith("score")] == ["score 0 of A", "score 1 of a", "score 2 of b"]
@@ -376,7 +382,7 @@ def test_adult(data_folder):
     test = test[test["age"].notna()]
     for numbers in ("bins", "standard"):
         learner = AveragedPerceptron(random_state=0, max_iter=3, calibrate="sigmoid")
-        model = Model(learner, TableFeatures(numbers=numbers)).fit(train[ADULT[:-1]], train["y"])
+        model = fitted_model(learner, TableFeatures(numbers=numbers), train[ADULT[:-1]], train["y"])
         assert_same(model, test[ADULT[:-1]].astype({"age": float}))
 
 
