@@ -8,6 +8,7 @@ import pytest
 from sklearn import metrics
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -300,6 +301,28 @@ def test_any_classifier_is_evaluated(model, K):
     if hasattr(model, "decision_function") and K == 2:
         auc = metrics.roc_auc_score(y_test == model.classes_[1], model.decision_function(X_test))
         assert evaluation.roc_auc == pytest.approx(auc, **CLOSE)
+
+
+def test_a_pipeline_and_a_search_decide_at_the_threshold_of_their_last_step():
+    X, y = blobs(2)
+    pipeline = make_pipeline(StandardScaler(), AveragedPerceptron(random_state=0)).fit(X, y)
+    pipeline[-1].threshold_ = 0.8
+    search = GridSearchCV(pipeline, {"averagedperceptron__C": [0.1, 1.0]}, cv=3).fit(X, y)
+    search.best_estimator_[-1].threshold_ = -0.5
+    for model, threshold in ((pipeline, 0.8), (search, -0.5)):
+        evaluation = evaluate(model, X, y)
+        assert evaluation.threshold == threshold
+        assert np.array_equal(evaluation.confusion, evaluation.at(threshold).confusion)
+        assert evaluation.accuracy == np.mean(model.predict(X) == y)
+        assert all(error.true != error.predicted for error in evaluation.errors)
+
+
+def test_a_model_of_raw_texts_and_tables_is_evaluated_as_it_predicts():
+    texts, labels = ["free money", "see you at noon"] * 20, ["spam", "ham"] * 20
+    frame = pd.DataFrame({"message": texts, "size": np.arange(40) % 7})
+    for data in (texts, frame):
+        model = Model().fit(data, labels)
+        assert evaluate(model, data, labels).accuracy == model.score(data, labels) == 1.0
 
 
 def test_labels_that_the_model_does_not_know_are_wrong():

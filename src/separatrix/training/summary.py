@@ -110,7 +110,7 @@ def warnings_about(
     """
     warnings = []
     n, largest = int(counts.sum()), int(np.argmax(counts))
-    if len(classes) > 1 and n and learner.class_weight is not None:
+    if len(classes) > 1 and n and (learner.class_weight is not None or learner.threshold_ is not None):
         warnings += _no_better_than_guessing(right, counts)
     elif len(classes) > 1 and n and int(right.sum()) <= counts[largest]:
         warnings.append(

@@ -218,14 +218,15 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
     >>> evaluation.accuracy, evaluation.baseline.accuracy, evaluation.roc_auc
     (1.0, 0.75, 1.0)
     """
-    estimator, features = getattr(model, "estimator", model), getattr(model, "features", None)
+    is_model = hasattr(model, "estimator") and hasattr(model, "features")
+    estimator = model.estimator if is_model else model
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
         raise error(f"this {type(estimator).__name__} is not fitted yet: call fit first")
     classes = model.classes_.tolist()
     labels = as_labels(y)
     check_kinds(labels)
-    rows = X if features is None else features.transform(X)
+    rows = model.transform(X) if is_model else X
     scores: Floats | None
     if hasattr(estimator, "decide") and hasattr(estimator, "read_rows"):
         scores = np.asarray(estimator.scores(estimator.read_rows(rows)), dtype=np.float64)
@@ -237,17 +238,31 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
     if len(labels) != len(decided):
         raise ValueError(f"X and y have inconsistent numbers of samples: [{len(decided)}, {len(labels)}]")
     true = codes_of(classes, labels)
+    deciding = _last_step(estimator)
     tally = Tally(
         classes,
         positive=positive,
-        zero_is_positive=getattr(estimator, "tie", "") == "+1",
-        threshold=getattr(estimator, "threshold_", None) or 0.0,
-        slope=getattr(estimator, "slope_", None),
+        zero_is_positive=getattr(deciding, "tie", "") == "+1",
+        threshold=getattr(deciding, "threshold_", None) or 0.0,
+        slope=getattr(deciding, "slope_", None),
     )
     unknown, names = labels[true < 0].tolist(), getattr(estimator, "feature_names_in_", None)
     describe: Describe = lambda i: (f"row {i}", described_row(X, i, names))  # noqa: E731
     tally.add(true, decided, scores, probabilities, unknown=unknown, describe=describe)
     return tally.evaluation(name)
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return the classifier that decides, in a pipeline and after a search."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "named_steps"):
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "features") and hasattr(estimator, "estimator"):
+            estimator = estimator.estimator
+        else:
+            return estimator
 
 
 def codes_of(classes: list[Any], labels: Array) -> Ints:

@@ -334,7 +334,8 @@ class Evaluation:
         low, high = self.interval
         best = f"always predicting {self.baseline.label} ({self.baseline.accuracy:.4f})"
         if not self.beats_baseline:
-            remarks.append(f"the accuracy is no better than {best}")
+            why = ", as a threshold for another purpose may have it" if self.threshold else ""
+            remarks.append(f"the accuracy is no better than {best}{why}")
         elif low <= self.baseline.accuracy <= high:
             remarks.append(f"the interval includes {best}: the difference may be chance")
         if self.chosen_by:
