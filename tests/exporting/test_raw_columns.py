@@ -10,7 +10,6 @@ import onnx
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +17,7 @@ from separatrix import AveragedPerceptron, Model, Perceptron, TableFeatures, Tex
 from separatrix.engine.weights import Weights
 from separatrix.exporting import to_onnx, to_sklearn, to_sql
 from separatrix.exporting.column_terms import LARGEST
-from support.exported_models import assert_same, in_duckdb, in_sqlite, onnx_inputs, run_onnx
+from support.exported_models import assert_same, fitted_model, in_duckdb, in_sqlite, onnx_inputs, run_onnx
 from support.passengers import passengers
 
 JOBS = ["clerk", "cook", "Ünïcødé 日本", 'it\'s "q"', "", "NULL", "a\nb", "é", "e\u0301"]
@@ -48,12 +47,6 @@ def mixed(seed, n=400):
 def labels_of(frame, n_classes):
     score = frame['a "b" --'].fillna(3) + 9 * (frame["job"] == "cook") + 5 * (frame["flag"] == True) + frame["zip"]  # noqa: E712
     return np.array(["no", "yes it's", "perhaps"])[np.clip(np.digitize(score, [4, 12]), 0, n_classes - 1)]
-
-
-def fitted_model(learner, features, X, y):
-    """A model of parts that are fitted on the values as they are."""
-    features.fit(X)
-    return Model(learner.fit(features.transform(X), y), features)
 
 
 def fitted(numbers="bins", n_classes=2, code="thermometer", **parameters):
@@ -245,46 +238,6 @@ def test_the_pipeline_needs_nothing_of_ours():
         assert to_sklearn(model).predict(pl.DataFrame(columns)).tolist() == model.predict(frame).tolist()
 
 
-TEXTS = [
-    "Free entry: call NOW!",
-    "Call me a.b",
-    "İstanbul ß ﬀ x",
-    "",
-    "é É e\u0301",
-    "日本語 text 日本",
-    "don't   stop -- ever",
-    "a b c a b a",
-]
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {},
-        {"columns": "vocabulary"},
-        {"columns": "vocabulary", "min_df": 2, "max_features": 10},
-        {"analyzer": "char", "ngram_range": (2, 4)},
-        {"analyzer": "char_wb", "ngram_range": (2, 3)},
-        {"tf": "count", "idf": False, "norm": None},
-        {"tf": "binary", "alternate_sign": True},
-        {"tf": "count", "alternate_sign": True},
-        {"token_pattern": r"(?u)\b\w\w+\b"},
-        {"token_pattern": r"\S+", "lowercase": False},
-        {"n_features": 7},
-        {"dtype": np.float32},
-    ],
-)
-def test_texts_have_the_same_features_in_scikit_learn(parameters):
-    features = TextFeatures(**({"n_features": 4096} | parameters)).fit(TEXTS * 3)
-    learner = AveragedPerceptron(random_state=0, calibrate="sigmoid").fit(features.transform(TEXTS * 3), [0, 1] * 12)
-    model, texts = Model(learner, features), [*TEXTS, "never met", "free at last"]
-    made = to_sklearn(model)
-    assert abs(made[:-1].transform(texts) - features.transform(texts)).max() <= np.finfo(features.dtype).eps
-    assert made.predict(texts).tolist() == model.predict(texts).tolist()
-    assert np.allclose(made.predict_proba(texts), model.predict_proba(texts), rtol=1e-6)
-    assert isinstance(made[0], HashingVectorizer) == (parameters.get("columns") != "vocabulary")
-
-
 @pytest.mark.parametrize(
     ("column", "what", "roles"),
     [
@@ -303,11 +256,11 @@ def test_what_no_export_computes_is_named_with_a_remedy(column, what, roles):
             export(model)
 
 
-def test_what_scikit_learn_alone_computes():
+def test_what_one_target_computes_and_another_does_not():
     table = {"t": ["free money at noon", "see you at lunch"] * 20, "s": ["a|b", "b"] * 20}
-    for name, role, what in (("t", "text", "texts"), ("s", "set", "sets")):
+    for name, role, what, exports in (("t", "text", "texts", (to_sql, to_onnx)), ("s", "set", "sets", (to_sql,))):
         model = fitted_model(Perceptron(), TableFeatures(roles={name: role}), {name: table[name]}, [0, 1] * 20)
-        for export in (to_sql, to_onnx):
+        for export in exports:
             with pytest.raises(ValueError, match=f"column '{name}' holds {what}, which .*: export to scikit-learn instead"):
                 export(model)
     texts = fitted_model(Perceptron(), TextFeatures(n_features=16), table["t"], [0, 1] * 20)
@@ -353,57 +306,3 @@ def test_the_graph_says_what_its_inputs_are_and_is_written_whole(tmp_path):
     assert described["job"] == "text, nan where missing" and described["classes"] == "text, empty where missing"
     assert described["gain"] == "number, NaN where missing"
     assert set(described) == set(mixed(0)) and [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
-
-
-# Real tables.
-
-ADULT = [
-    "age",
-    "work",
-    "weight",
-    "school",
-    "years",
-    "married",
-    "job",
-    "kin",
-    "race",
-    "sex",
-    "gain",
-    "loss",
-    "hours",
-    "land",
-    "y",
-]
-
-
-def test_adult(data_folder):
-    markers = {"skipinitialspace": True, "na_values": "?", "header": None, "names": ADULT}
-    train, test = (pd.read_csv(data_folder / "adult" / f"adult-{part}.csv.gz", **markers) for part in ("train", "test"))
-    test = test[test["age"].notna()]
-    for numbers in ("bins", "standard"):
-        learner = AveragedPerceptron(random_state=0, max_iter=3, calibrate="sigmoid")
-        model = fitted_model(learner, TableFeatures(numbers=numbers), train[ADULT[:-1]], train["y"])
-        assert_same(model, test[ADULT[:-1]].astype({"age": float}))
-
-
-def test_a_tenth_of_the_kdd_sample(data_folder):
-    parts = [
-        pd.read_csv(data_folder / "kddcup99" / name, header=None) for name in ("kddcup.data_10_percent.gz", "corrected.gz")
-    ]
-    train, test = (part.rename(columns=str) for part in (parts[0][::10], parts[1][::100]))
-    model = Model(AveragedPerceptron(random_state=0, max_iter=2), TableFeatures())
-    model.fit(train.drop(columns="41"), train["41"])
-    assert len(model.classes_) > 15
-    test.iloc[:5, 2] = "never met"
-    assert_same(model, test.drop(columns="41"))
-
-
-def test_auto_mpg(data_folder):
-    names = ["mpg", "cylinders", "displacement", "horsepower", "weight", "acceleration", "year", "origin", "name"]
-    frame = pd.read_csv(data_folder / "auto_mpg" / "auto-mpg.data", sep=r"\s+", header=None, names=names, na_values="?")
-    assert frame["horsepower"].isna().sum() == 6
-    for numbers in ("bins", "standard", "max-abs", "none"):
-        features = TableFeatures(numbers=numbers, roles={"name": "drop"})
-        model = Model(AveragedPerceptron(random_state=0, calibrate="sigmoid"), features)
-        model.fit(frame.drop(columns="origin"), frame["origin"])
-        assert_same(model, frame.drop(columns="origin"))

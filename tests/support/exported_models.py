@@ -7,12 +7,19 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 
+from separatrix import Model
 from separatrix.exporting import to_onnx, to_sklearn, to_sql
 from separatrix.exporting.column_terms import Choice, column_terms
 from separatrix.exporting.linear_decision import linear_decision
 
 ROUNDING = 1e-13
 """Of scores: times the sum of the sizes of the terms. Each export adds them up in another order."""
+
+
+def fitted_model(learner, features, X, y):
+    """A model of parts that are fitted on the values as they are."""
+    features.fit(X)
+    return Model(learner.fit(features.transform(X), y), features)
 
 
 def run_onnx(graph, feed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from separatrix import __version__
 from separatrix.data.atomic import replacing
 from separatrix.engine.protocols import Classifier
 from separatrix.engine.rows import Array, Floats
-from separatrix.exporting.column_terms import MISSING_WORDS, Bins, Choice, Line, Term, Truth, column_terms
+from separatrix.exporting.column_terms import MISSING_WORDS, Bins, Choice, Items, Line, Term, Truth, column_terms
 from separatrix.exporting.linear_decision import LinearDecision, linear_decision
+from separatrix.features.columns.categories import UNIT
 
-OPSET, ML_OPSET = 17, 2
-IR_VERSION = 8
+OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
+OPSET_WITH_PATTERNS, IR_WITH_PATTERNS = 20, 9
+"""The versions that have regular expressions, by which the items of sets are found."""
 OUTPUTS = ("label", "scores", "probabilities")
 _OWN = "separatrix:"
 """How the names begin that are neither inputs nor outputs."""
@@ -28,9 +31,9 @@ def to_onnx(model: Classifier, path: str | os.PathLike[str] | None = None) -> An
     """Return an ONNX model, and write it to a file if a path is given. Needs the package onnx: `separatrix[onnx]`.
 
     The inputs of a `Model` with `TableFeatures` are the columns of the raw table, each of shape (n, 1): numbers and truth
-    values (1 and 0) as float64, NaN where missing; categories as text, empty where missing (or "nan", where the empty text
-    is itself a category). Without a featurizer there is one input, `X`, float64 of shape (n, d). The outputs are `label`,
-    `scores` (one per row for two classes) and, if the classifier was calibrated, `probabilities`.
+    values (1 and 0) as float64, NaN where missing; categories and sets as text, empty where missing (or "nan", where the
+    empty text is itself a category). Without a featurizer there is one input, `X`, float64 of shape (n, d). The outputs
+    are `label`, `scores` (one per row for two classes) and, if the classifier was calibrated, `probabilities`.
 
     Examples
     --------
@@ -46,10 +49,12 @@ def to_onnx(model: Classifier, path: str | os.PathLike[str] | None = None) -> An
     graph.add_scores(decision)
     graph.add_label(decision)
     graph.add_probabilities(decision)
+    has_patterns = any(node.op_type == "RegexFullMatch" for node in graph.nodes)
+    opset, ir_version = (OPSET_WITH_PATTERNS, IR_WITH_PATTERNS) if has_patterns else (OPSET, IR_VERSION)
     onnx_model = helper.make_model(
         helper.make_graph(graph.nodes, "separatrix", graph.inputs, graph.outputs, graph.constants),
-        opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
-        ir_version=IR_VERSION,
+        opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", ML_OPSET)],
+        ir_version=ir_version,
         producer_name="separatrix",
         producer_version=__version__,
     )
@@ -108,7 +113,7 @@ class _Graph:
             X = self.input("X", TensorProto.DOUBLE, coef.shape[1])
             parts = [self.node("MatMul", X, self.constant(coef.T.copy()))]
         else:
-            terms = column_terms(decision, "ONNX", (Bins, Line, Truth, Choice))
+            terms = column_terms(decision, "ONNX", (Bins, Line, Truth, Choice, Items))
             for term in terms:
                 if term.name in OUTPUTS or term.name.startswith(_OWN):
                     raise ValueError(
@@ -124,6 +129,8 @@ class _Graph:
 
         if isinstance(term, Choice):
             return self._of_category(term)
+        if isinstance(term, Items):
+            return self._of_set(term)
         value = self.input(term.name, TensorProto.DOUBLE, 1, TRUTHS if isinstance(term, Truth) else NUMBERS)
         if isinstance(term, Line):
             # x − x is 0 unless x is NaN or infinite.
@@ -138,16 +145,27 @@ class _Graph:
         counted = self.node("Cast", passed, to=TensorProto.INT64)
         return self._row(bins.table, self.node("ReduceSum", counted, self.constant(np.array([1])), keepdims=0))
 
-    def _of_category(self, term: Choice) -> str:
+    def _of_category(self, term: Choice, value: str = "") -> str:
         from onnx import TensorProto
 
         row_of = {word: k + 1 for k, words in enumerate(term.spellings) for word in words}
-        value = self.input(term.name, TensorProto.STRING, 1, CATEGORIES["" in row_of])
+        value = value or self.input(term.name, TensorProto.STRING, 1, CATEGORIES["" in row_of])
         row_of |= {word: len(term.spellings) + 1 for word in ("", *MISSING_WORDS) if word not in row_of}
         keys: dict[str, Any] = {"keys_strings": list(row_of), "values_int64s": list(row_of.values()), "default_int64": 0}
         row = self.node("LabelEncoder", value, domain="ai.onnx.ml", **keys)
         table = np.vstack([np.zeros_like(term.missing), term.weights, term.missing])
         return self._row(table, self.node("Squeeze", row, self.constant(np.array([1]))))
+
+    def _of_set(self, term: Items) -> str:
+        from onnx import TensorProto
+
+        value = self.input(term.name, TensorProto.STRING, 1, CATEGORIES[False])
+        ends = f"[{re.escape(term.delimiter)}{UNIT}]"
+        patterns = [rf"(?s)(.*{ends})?[ \t-\r]*{re.escape(item)}[ \t-\r]*({ends}.*)?" for item in term.values]
+        found = self.node("Concat", *(self.node("RegexFullMatch", value, pattern=text) for text in patterns), axis=1)
+        product = self.node("MatMul", self.node("Cast", found, to=TensorProto.DOUBLE), self.constant(term.weights.copy()))
+        gap = Choice(term.name, [], term.weights[:0], term.missing, False)
+        return self.node("Add", product, self._of_category(gap, value))
 
     def _row(self, table: Floats, number: str) -> str:
         return self.node("Gather", self.constant(table), number)

@@ -1,7 +1,7 @@
 """Write a model for scikit-learn, ONNX or SQL.
 
 The result reads the raw columns of the table that the model was trained on and needs nothing of this package: a pickled
-scikit-learn pipeline, an ONNX file with an input for each column, or SQL. scikit-learn also reads texts and sets.
+scikit-learn pipeline, an ONNX file with an input for each column, or SQL. Only scikit-learn reads texts.
 """
 
 import pickle
