@@ -231,7 +231,21 @@ def test_wrong_options_are_named(options, message):
         train(TABLE, **{"label": "kind"} | options)
 
 
+def test_roles_are_given_as_messages_give_them(folder, tmp_path):
+    roles = {"message": "text", "customer": "drop", "age": "category"}
+    train(TABLE, label="kind", roles=roles, output=tmp_path / "1.sepx")
+    train(TABLE, label="kind", text="message", drop=["customer"], categorical="age", output=tmp_path / "2.sepx")
+    assert (tmp_path / "1.sepx").read_bytes() == (tmp_path / "2.sepx").read_bytes()
+    with pytest.raises(ValueError, match="must be roles among 'text', 'category', 'number', 'date', 'set' or 'drop'"):
+        train(TABLE, label="kind", roles={"age": "numeric"})
+
+
 def test_wrong_data_are_named():
+    for data, kind in ((5, "int"), (None, "NoneType")):
+        with pytest.raises(TypeError, match=f"the data are a {kind}, and not a data frame"):
+            train(data)
+    with pytest.raises(TypeError, match="the data are a str, and not a data frame"):
+        Model().fit("a text", ["a"])
     with pytest.raises(DataError, match="the array cannot have a label column: pass the label of each row as label="):
         train(MATRIX)
     with pytest.raises(DataError, match="the array, row 3, column 1 of X: nan is not a finite number"):

@@ -163,6 +163,9 @@ def table_of(data: Any) -> pa.Table:
     """Return data frames, tables, dicts of columns, texts, or an array of anything, as an Arrow table."""
     if is_column(data):
         return pa.table({TEXT: _as_strings(text_column(data))})
+    if isinstance(data, str | bytes) or not hasattr(data, "__len__"):
+        kinds = "a data frame, a table, a dict of columns, a list of texts, an array or a sparse matrix"
+        raise TypeError(f"the data are a {type(data).__name__}, and not {kinds}")
     table = frame_of(data).table
     return pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
 

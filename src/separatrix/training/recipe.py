@@ -24,6 +24,7 @@ from separatrix.training.run import Training
 from separatrix.training.summary import Summary, facts_of
 
 ALL_MEMORY = 1 << 62
+ROLE_OPTIONS = ("text", "categorical", "number", "date", "set", "drop")
 _TYPES: dict[Any, tuple[Any, str]] = {
     bool: ((bool, np.bool_), "True or False"),
     int: (Integral, "a whole number"),
@@ -50,7 +51,8 @@ def train(data: Any, *, label: Any = None, **options: Any) -> Model:
         memory: a data frame of pandas or polars, an Arrow table or a dict of columns (read as a Parquet file of it would
         be), an array or a sparse matrix of numbers (read as an .npz archive), or a list of texts
     label : the label column, by name or by number from 0, by default the last one; or, for data in memory, the labels
-    options : those below; one that the command may be given several times is a list of names, or one name
+    options : those below; one that the command may be given several times is a list of names, or one name. `roles`, a dict
+        such as {"age": "category", "id": "drop"}, says the same as `text`, `categorical`, `number`, `date`, `set` and `drop`
 
     Examples
     --------
@@ -62,7 +64,7 @@ def train(data: Any, *, label: Any = None, **options: Any) -> Model:
     >>> model.summary["rows"], model.summary["training_error"]
     (4, 0.0)
     """
-    given = dict(options)
+    given = _with_roles(options)
     if is_in_memory(data, label):
         data = InMemory(data, label)
         label = data.label
@@ -75,6 +77,18 @@ def train(data: Any, *, label: Any = None, **options: Any) -> Model:
     model = Training(options_from(data, label, given)).run()
     _warn(model.summary)
     return model
+
+
+def _with_roles(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options with the dict `roles`, of which messages speak, as the options that give columns a role."""
+    given = dict(options)
+    for column, role in dict(given.pop("roles", None) or {}).items():
+        option = {"category": "categorical"}.get(role, role)
+        if option not in ROLE_OPTIONS:
+            choices = [{"categorical": "category"}.get(name, name) for name in ROLE_OPTIONS]
+            raise _wrong("roles", {column: role}, f"roles among {in_words(map(repr, choices))}")
+        given[option] = [*_listed(given.get(option)), column]
+    return given
 
 
 def _warn(summary: Summary) -> None:
