@@ -350,7 +350,7 @@ class Evaluation:
         absent = [name for name, rows in zip(self.names, self._by_class[3], strict=True) if not rows]
         if absent and not self.two_classes:
             which = ", ".join(absent[:6]) + (" …" if len(absent) > 6 else "")
-            remarks.append(f"no row is of {which}: the means over classes leave out what has no rows")
+            remarks.append(f"no row is of {which}: balanced accuracy, ROC AUC and average precision leave them out")
         return remarks
 
     def to_dict(self, curves: bool = False) -> dict[str, Any]:
