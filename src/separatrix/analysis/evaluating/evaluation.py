@@ -330,79 +330,21 @@ class Evaluation:
 
     def remarks(self) -> list[str]:
         """Return what a person should know before trusting the figures."""
-        remarks = []
-        low, high = self.interval
-        best = f"always predicting {self.baseline.label} ({self.baseline.accuracy:.4f})"
-        if not self.beats_baseline:
-            why = ", as a threshold for another purpose may have it" if self.threshold else ""
-            remarks.append(f"the accuracy is no better than {best}{why}")
-        elif low <= self.baseline.accuracy <= high:
-            remarks.append(f"the interval includes {best}: the difference may be chance")
-        if self.chosen_by:
-            remarks.append("the threshold was chosen on these rows: the figures are optimistic for other rows")
-        if self.sample is not None and len(self.sample.codes) < self.sample.n:
-            some = f"{len(self.sample.codes):,} of {self.sample.n:,} rows, drawn at random"
-            remarks.append(f"ROC AUC and average precision are of {some}")
-        if unknown := self.unknown_labels:
-            labels = ", ".join(f"{name} ({count:,})" for name, count in list(unknown.items())[:6])
-            have = counted(sum(unknown.values()), "row has a label", "rows have labels")
-            remarks.append(f"{have} unknown to the model, counted as wrong: {labels}{' …' if len(unknown) > 6 else ''}")
-        absent = [name for name, rows in zip(self.names, self._by_class[3], strict=True) if not rows]
-        if absent and not self.two_classes:
-            which = ", ".join(absent[:6]) + (" …" if len(absent) > 6 else "")
-            remarks.append(f"no row is of {which}: balanced accuracy, ROC AUC and average precision leave them out")
-        return remarks
+        from separatrix.analysis.evaluating.document import remarks_on
+
+        return remarks_on(self)
 
     def to_dict(self, curves: bool = False) -> dict[str, Any]:
         """Return all figures as plain values; with `curves` also those of ROC and precision and recall, thinned."""
-        low, high = self.interval
-        document: dict[str, Any] = {
-            "data": self.name,
-            "rows": self.rows,
-            "accuracy": self.accuracy,
-            "accuracy_interval": {"low": low, "high": high, "confidence": 0.95, "method": "Wilson"},
-            "baseline": self.baseline._asdict() | {"label": str(self.baseline.label)},
-            "beats_baseline": self.beats_baseline,
-            **{name: getattr(self, name) for name in ("balanced_accuracy", "macro_f1", "weighted_f1", "roc_auc")},
-            **{name: getattr(self, name) for name in ("average_precision", "log_loss", "brier", "calibration_error")},
-            "average": "of the positive class" if self.two_classes else "mean of one class against the rest",
-            "undefined": self.undefined,
-            "classes": {str(label): figures._asdict() for label, figures in self.by_class.items()},
-            "confusion": {"labels": self.names, "matrix": self.confusion.tolist(), "unknown": self.of_unknown.tolist()},
-            "unknown_labels": self.unknown_labels,
-            "remarks": self.remarks(),
-            "notes": self.notes,
-        }
-        if self.two_classes:
-            document["positive"] = self.names[self.positive]
-            document["threshold"] = {
-                "score": self.threshold,
-                "probability": self.probability_threshold,
-                "chosen_by": self.chosen_by,
-            }
-        if self.calibration is not None:
-            document["calibration"] = self.calibration.bins()
-        if self.chosen_by and self.chosen_by.startswith("cost="):
-            document["mean_cost"] = self.cost(self.chosen_by)
-        document["errors"] = [
-            error._asdict()
-            | {"true": self.names[error.true], "predicted": self.names[error.predicted]}
-            | {"values": {name: plain(value) for name, value in error.values.items()}}
-            for error in self.errors
-        ]
-        if curves:
-            document["curves"] = self.curves()
-        return document | self.facts
+        from separatrix.analysis.evaluating.document import as_document
+
+        return as_document(self, curves)
 
     def curves(self, most: int = MOST_POINTS) -> dict[str, dict[str, list[list[float]]]]:
         """Return by class the points of its ROC curve and of precision against recall, thinned to about `most` each."""
-        curves = {}
-        for name, ranking in zip(self.names, self.rankings, strict=bool(self.rankings)):
-            pairs = {"roc": ranking.roc(), "precision_recall": ranking.precision_recall()}
-            curves[name] = {
-                kind: np.column_stack(pair)[_thinned(len(pair[0]), most)].tolist() for kind, pair in pairs.items()
-            }
-        return curves
+        from separatrix.analysis.evaluating.document import curves_of
+
+        return curves_of(self, most)
 
     def to_json(self, curves: bool = False) -> str:
         """Return all figures as JSON."""
@@ -428,19 +370,3 @@ class Evaluation:
         from separatrix.analysis.evaluating.display import as_html
 
         return as_html(self)
-
-
-def plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
-
-
-def _thinned(n: int, most: int) -> Ints:
-    """Return at most about `most` of n places, the first and the last among them."""
-    return np.unique(np.linspace(0, max(0, n - 1), min(n, most)).round().astype(np.int64))

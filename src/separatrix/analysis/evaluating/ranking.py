@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.engine.rows import Array, Floats, Ints
+from separatrix.engine.rows import Floats, Ints
 
 Z = 1.959963984540054
 """The standard normal distribution has 95 % of its mass between −Z and Z."""
@@ -141,8 +141,3 @@ def check_criterion(criterion: str) -> None:
     """Raise where there is no such criterion."""
     if criterion not in ("f1", "balanced", "accuracy"):
         costs_of(criterion)
-
-
-def histogram(values: Floats, edges: Floats) -> Array:
-    """Return how many values are in each interval between edges, the last one closed."""
-    return np.histogram(values, edges)[0]

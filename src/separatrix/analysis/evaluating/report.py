@@ -11,7 +11,7 @@ import numpy as np
 
 from separatrix.analysis.evaluating.charts import interval_bar, reliability, score_histogram, share_curve
 from separatrix.analysis.evaluating.display import HEADS, confusions, headline
-from separatrix.analysis.evaluating.evaluation import plain
+from separatrix.analysis.evaluating.document import plain
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import counted
 from separatrix.engine.rows import Floats
