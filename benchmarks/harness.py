@@ -32,6 +32,7 @@ SUITES = {
     "curves": ("curves", "Time to accuracy"),
     "growth": ("growth", "How cost grows"),
     "published": ("published", "Published figures"),
+    "tuning": ("tuning", "Tuning beside a grid search"),
 }
 UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 MET, MISSED, WORSE, FAILED, ABSENT, QUICKLY = "met", "MISSED", "WORSE", "FAILED", "not run", "missed (quick)"
