@@ -192,7 +192,7 @@ class TrainOptions(ReadingOptions):
             metavar="K",
             group="evaluation",
             min=2,
-            help="Cross-validate features and learner in K folds before training on all rows; 5 with --tune.",
+            help="Predict each of K folds by a model of the others before training on all rows; a search uses 5 by default.",
         ),
     ] = None
     oof: Annotated[
@@ -207,12 +207,18 @@ class TrainOptions(ReadingOptions):
         Option(
             "--tune",
             group="evaluation",
-            help="Search rule, C, passes and features by out-of-fold accuracy; other options given stay as they are.",
+            help="Search rule, C, passes and features by out-of-fold accuracy; what is not at its default stays.",
         ),
     ] = False
-    budget: Annotated[float, Option(metavar="SECONDS", group="evaluation", min=0, help="Time for the search of --tune.")] = (
-        120.0
-    )
+    budget: Annotated[
+        float,
+        Option(
+            metavar="SECONDS",
+            group="evaluation",
+            min=0,
+            help="Time for the search; cross-validation and training come on top.",
+        ),
+    ] = 120.0
     memory: Annotated[
         str,
         Option(
