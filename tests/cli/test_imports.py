@@ -74,6 +74,7 @@ RUNS = {
     "train iris": ["train", "iris"],
     "train table": ["train", "{}/table.csv", "--label", "label", "-o", "{}/new.sepx"],
     "train table, held out": ["train", "{}/table.csv", "--label", "label", "--holdout", "0.2", "--calibrate"],
+    "train tune": ["train", "{}/table.csv", "--label", "label", "--tune", "--budget", "1", "--oof", "{}/oof.csv"],
     "train messy": ["train", "{}/messy.csv", "--label", "label", "--holdout", "0.2", "-o", "{}/messy.sepx"],
     "predict messy": ["predict", "{}/messy.sepx", "{}/messy.csv"],
     "train rows": ["train", "{}/rows.svm", "--holdout", "0.2", "--calibrate", "--checkpoint", "{}/c", "-o", "{}/new.sepx"],
@@ -98,7 +99,11 @@ RUNS = {
 
 def test_rows_of_numbers_need_no_arrow(folder):
     run_all(
-        ("pyarrow", "separatrix.cluster"), {"train": ["train", f"{folder}/rows.svm", "--calibrate", "-o", f"{folder}/m"]}
+        ("pyarrow", "separatrix.cluster"),
+        {
+            "train": ["train", f"{folder}/rows.svm", "--calibrate", "-o", f"{folder}/m"],
+            "train --tune": ["train", f"{folder}/rows.svm", "--tune", "--budget", "1"],
+        },
     )
 
 

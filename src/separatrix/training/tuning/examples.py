@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,11 @@ from separatrix.data.errors import DataError, ReadAgainError
 from separatrix.data.labels import Unlabelled, labels_at, one_class
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Array, Ints
-from separatrix.features.table import TableFeaturizer
 from separatrix.files.blocks import LabelIndex, held_out_rows
 from separatrix.files.row_buffer import RowBuffer
+
+if TYPE_CHECKING:
+    from separatrix.features.table import TableFeaturizer
 
 Report = Callable[[str, int], None]
 

@@ -18,12 +18,13 @@ from separatrix.analysis.evaluating.counting import Tally
 from separatrix.analysis.evaluating.evaluation import Evaluation
 from separatrix.data.errors import DataError, counted
 from separatrix.engine.rows import Floats, Ints
-from separatrix.features.table import TableFeaturizer
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.training.tuning.examples import Examples
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from separatrix.features.table import TableFeaturizer
 
 FIGURES = (
     *("accuracy", "balanced_accuracy", "macro_f1", "weighted_f1", "roc_auc", "average_precision"),
