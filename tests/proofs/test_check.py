@@ -3,9 +3,6 @@
 import csv
 import gzip
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,18 +12,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 from separatrix import Certificate, certify
 from separatrix.cli import app
-
-CHECKER = Path(__file__).parents[2] / "tools" / "check_certificate.py"
+from support.standalone_checker import CHECKER, standalone
 
 
 def write_csv(path, X, y):
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([*row, label] for row, label in zip(X.tolist(), y.tolist(), strict=True))
-
-
-def standalone(*arguments):
-    done = subprocess.run([sys.executable, "-I", str(CHECKER), *map(str, arguments)], capture_output=True, text=True)
-    return done.returncode, done.stdout + done.stderr
 
 
 def certified_and_checked(X, y, folder, **options):
@@ -373,34 +364,3 @@ def test_labels_are_read_alike_on_the_command_line_and_by_the_checker(labels, tm
     (tmp_path / "data.csv").write_text("\n".join(["h,w,kind", *rows]) + "\n")
     CliRunner().invoke(app, ["certify", str(tmp_path / "data.csv"), "-o", str(tmp_path / "c.json")])
     assert standalone(tmp_path / "c.json", tmp_path / "data.csv")[0] == 0
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("[" * 100_000, id="deep"),
-        pytest.param('{"format": "separatrix certificate 1"}', id="empty"),
-        pytest.param("null", id="null"),
-        pytest.param("{", id="broken"),
-        pytest.param('{"format": ' + "9" * 5000 + "}", id="long number"),
-    ],
-)
-def test_a_malformed_certificate_is_one_line_and_status_2(text, tmp_path):
-    path, data = tmp_path / "c.json", tmp_path / "data.csv"
-    path.write_text(text)
-    data.write_text("1,1,a\n2,3,b\n")
-    result = command("check", path, data)
-    assert result.exit_code == 2 and result.stderr.count("\n") == 1, result.stderr
-    status, said = standalone(path, data)
-    assert status == 2 and said.count("\n") == 1 and "Traceback" not in said
-
-
-@pytest.mark.parametrize("cell", ["9" * 200_000, "1e999999999", "9" * 400, "x" * 200_000])
-def test_a_cell_that_is_no_number_is_one_line_and_status_2(cell, tmp_path):
-    path, data = tmp_path / "c.json", tmp_path / "data.csv"
-    data.write_text("1,1,a\n2,3,b\n5,1,a\n")
-    assert command("certify", data, "-o", path).exit_code in (0, 1)
-    data.write_text(f"1,1,a\n2,{cell},b\n5,1,a\n")
-    assert command("check", path, data).exit_code == 2
-    status, said = standalone(path, data)
-    assert status in (1, 2) and said.count("\n") == 1 and "Traceback" not in said
