@@ -131,14 +131,17 @@ class CrossValidation:
         """The predictions: `row` in the source from 0, `fold` from 0, `label`, `prediction`, probabilities and scores."""
         import pyarrow as pa
 
-        names, values = [str(label) for label in self.examples.classes.tolist()], self.examples.classes
-        columns: dict[str, Any] = {"row": self.examples.numbers, "fold": self.folds}
-        columns |= {"label": values[self.examples.codes].tolist(), "prediction": values[self.predicted].tolist()}
+        from separatrix.data.arrow_arrays import number_array, value_array
+
+        names, labels = [str(label) for label in self.examples.classes.tolist()], value_array(self.examples.classes.tolist())
+        columns = {"row": number_array(self.examples.numbers), "fold": number_array(self.folds)}
+        columns["label"] = labels.take(number_array(self.examples.codes))
+        columns["prediction"] = labels.take(number_array(self.predicted))
         if self.probabilities is not None:
-            columns |= {f"probability of {name}": self.probabilities[:, k] for k, name in enumerate(names)}
+            columns |= {f"probability of {name}": number_array(self.probabilities[:, k]) for k, name in enumerate(names)}
         scored = names if self.scores.shape[1] > 1 else names[1:]
-        columns |= {f"score of {name}": self.scores[:, k] for k, name in enumerate(scored)}
-        return pa.table(columns)
+        columns |= {f"score of {name}": number_array(self.scores[:, k]) for k, name in enumerate(scored)}
+        return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
 
 class Split(NamedTuple):
