@@ -8,7 +8,7 @@ be exactly 0, in integers. `proof.py` says what is claimed, and why that suffice
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -25,7 +25,7 @@ _UNIT = 2.0**-53
 _TINY = 1e-290
 _SHORTEST, _LONGEST = 1e-130, 1e130
 """Norms of rows whose squares are lost neither to underflow, which takes less than _TINY, nor to overflow."""
-_BLOCK = 1 << 21
+_BLOCK, _CELLS = 1 << 21, 1 << 18
 _PRIME = (1 << 31) - 19
 
 
@@ -61,20 +61,10 @@ class ExactExamples:
                 self._norms = np.sqrt(squares + self.bias)
         return self._norms
 
-    def row(self, i: int) -> dict[int, Fraction]:
-        """Return the nonzero numbers of x̃ᵢ by column."""
-        if sp.issparse(self.X):
-            span = slice(self.X.indptr[i], self.X.indptr[i + 1])
-            pairs: Iterable[tuple[int, Any]] = zip(self.X.indices[span].tolist(), self.X.data[span].tolist(), strict=True)
-        else:
-            pairs = enumerate(self.X[i].tolist())
-        exact: dict[int, Fraction] = {}
-        for j, value in pairs:
-            if value:
-                exact[j] = exact.get(j, Fraction(0)) + Fraction(value)
-        if self.bias:
-            exact[self.d] = Fraction(1)
-        return exact
+    def occupied(self, which: NDArray[Any]) -> NDArray[Any]:
+        """Return the columns in which some rows x̃ can differ from 0."""
+        columns = np.unique(self.X[which].indices) if sp.issparse(self.X) else np.arange(self.d)
+        return np.append(columns, self.d) if self.bias else columns
 
     def signs(self, direction: Direction, threshold: Fraction) -> Signs:
         """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
@@ -116,16 +106,20 @@ class ExactExamples:
         """Replace the doubtful signs by exact ones."""
         if self._decide_in_whole_floats(begin, doubtful, W, c, signs):
             return
-        for t in doubtful.tolist():
-            row = self.row(begin + t)
-            scale = lcm(1, *(value.denominator for value in row.values()))
-            whole = [(j, int(value * scale)) for j, value in row.items()]
-            scores = [sum(vector[j] * value for j, value in whole) for vector in W]
-            own = int(self.codes[begin + t])
-            leads = [scores[0] if own == 1 else -scores[0]] if self.K == 2 else [scores[own] - score for score in scores]
-            for k, lead in enumerate(leads):
-                if not sure[t, k]:
-                    signs[t, k] = (lead > c * scale) - (lead < c * scale)
+        vectors = np.array(W, object)
+        used = np.flatnonzero([vector.any() for vector in vectors.T])
+        for part in np.array_split(doubtful, 1 + len(doubtful) * min(len(used), 1 << 12) // _CELLS):
+            columns = np.intersect1d(used, self.occupied(begin + part))
+            table, cleared = self.whole_rows(begin + part, columns)
+            scale = max(cleared, default=1)  # powers of two
+            scores = table @ (vectors[:, columns] * np.array([scale // each for each in cleared], object)).T
+            own = self.codes[begin + part]
+            if self.K == 2:
+                leads = scores * np.where(own == 1, 1, -1).astype(object)[:, None]
+            else:
+                leads = scores[np.arange(len(part)), own][:, None] - scores
+            exact = (leads > c * scale).astype(np.int8) - (leads < c * scale)
+            signs[part] = np.where(sure[part], signs[part], exact)
 
     def _decide_in_whole_floats(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, signs: Signs) -> bool:
         """Decide with floats if they are exact: integers whose products and sums stay below 2⁵³. Return whether it did."""
@@ -149,20 +143,22 @@ class ExactExamples:
             signs[doubtful, codes] = 0
         return True
 
-    def whole_rows(self, which: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
-        """Return some rows x̃ as Python integers, and the denominator that was cleared from each column."""
-        table = self.X[list(which)]
+    def whole_rows(self, which: Any, columns: NDArray[Any] | None = None) -> tuple[NDArray[Any], list[int]]:
+        """Return rows x̃, or some columns of them, as Python integers, and the denominator cleared from each column."""
+        columns = np.arange(self.m) if columns is None else columns
+        table = self.X[np.asarray(which)][:, columns[columns < self.d]]
         table = table.toarray() if sp.issparse(table) else table
-        whole, scales = np.ones((len(which), self.m), object), [1] * self.m
+        d = table.shape[1]
+        whole, scales = np.ones((len(table), len(columns)), object), [1] * len(columns)
         if table.dtype.kind in "iub":
-            whole[:, : self.d] = table.astype(object) + 0
+            whole[:, :d] = table.astype(object) + 0
             return whole, scales
         mantissas, exponents = np.frexp(table.astype(np.float64))
         exponents = np.where(mantissas != 0, exponents - 53, 1024)
-        lowest = np.minimum(exponents.min(axis=0), 0)
+        lowest = np.minimum(exponents.min(axis=0, initial=0), 0)
         raised = np.where(mantissas != 0, exponents - lowest, 0)
-        whole[:, : self.d] = (mantissas * 2.0**53).astype(np.int64).astype(object) << raised.astype(object)
-        scales[: self.d] = [1 << -int(exponent) for exponent in lowest]
+        whole[:, :d] = (mantissas * 2.0**53).astype(np.int64).astype(object) << raised.astype(object)
+        scales[:d] = [1 << -int(exponent) for exponent in lowest]
         return whole, scales
 
     def combination(self, witness: Witness) -> dict[tuple[int, int], Fraction]:
@@ -199,7 +195,8 @@ class ExactExamples:
         return all(self._square(i) <= claimed for i in doubtful.tolist())
 
     def _square(self, i: int) -> Fraction:
-        return sum((value * value for value in self.row(i).values()), Fraction(0))
+        (row,), cleared = self.whole_rows([i], self.occupied(np.array([i])))
+        return sum((Fraction(int(value), scale) ** 2 for value, scale in zip(row, cleared, strict=True)), Fraction(0))
 
 
 def fault(proof: Proof, X: Any, codes: NDArray[Any]) -> str | None:

@@ -94,10 +94,11 @@ def _signs_of_integers(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
 def _integer_scores(pairs: Pairs, rows: Ints, W: Whole) -> Whole:
     """Return the scores of some rows, each times the same power of two."""
     taken = pairs.rows.source[rows]
-    columns = np.arange(pairs.rows.d)
+    columns = np.flatnonzero([column.any() for column in W[:, : pairs.rows.d].T])
     if sp.issparse(taken):
-        columns = np.unique(taken.indices)
-        taken = taken[:, columns].toarray()
+        columns = np.intersect1d(columns, taken.indices)
+    taken = taken[:, columns]
+    taken = taken.toarray() if sp.issparse(taken) else taken
     table, shifts = whole_columns(np.asarray(taken))
     common = max(shifts, default=0)
     raised = [1 << (common - shift) for shift in shifts]
