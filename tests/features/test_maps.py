@@ -138,7 +138,7 @@ def test_l5_2_a_perceptron_learns_the_disc_and_no_line_does():
     assert (((GRID - [1, 2]) ** 2).sum(axis=1) == 25).sum() == 12
     y = np.where(inside, 1, -1)
     assert certify(GRID, y).verdict == "inseparable"
-    with pytest.warns(ConvergenceWarning, match="no pass would ever be without a mistake"):
+    with pytest.warns(ConvergenceWarning, match="no pass of this run would ever be without a mistake"):
         raw = Perceptron(max_iter=None, order="cyclic").fit(GRID, y)
     assert not raw.converged_
     phi = DiscMap().fit_transform(GRID)

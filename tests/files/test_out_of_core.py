@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron
@@ -149,8 +150,10 @@ def test_calibrated_on_held_out_examples():
     out = blocks_of(X[400:], Y[400:])
     learner = streamed(AveragedPerceptron(calibrate="sigmoid", random_state=0), X[:400], Y[:400], out)
     assert np.array_equal(np.argmax(learner.predict_proba(X), axis=1), learner.predict(X))
-    with pytest.raises(ValueError, match="need held-out examples"):
-        streamed(AveragedPerceptron(calibrate="sigmoid"), X, Y)
+    learner = AveragedPerceptron(calibrate="sigmoid", random_state=0)
+    assert streamed(clone(learner), X, Y).slope_ == learner.fit(X, Y).slope_  # examples left out in turn
+    with pytest.raises(ValueError, match="do not fit in memory: hold some out"):
+        streamed(clone(learner), X, Y, block_bytes=20_000)
 
 
 def test_a_ledger_that_grows_too_long_is_given_up(monkeypatch):

@@ -46,7 +46,7 @@ def fold_numbers(codes: Ints, n_folds: int, seed: int) -> Ints:
     Examples
     --------
     >>> fold_numbers(np.array([0, 0, 0, 0, 1, 1]), 2, seed=0).tolist()
-    [1, 0, 1, 0, 0, 1]
+    [1, 1, 0, 0, 1, 0]
     """
     rng = np.random.default_rng([seed, len(codes), n_folds])
     dealt = np.concatenate([rng.permutation(np.flatnonzero(codes == k)) for k in np.unique(codes)])
