@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from separatrix.analysis.explanation import Explanation as Explanation
     from separatrix.analysis.fewest_mistakes import fewest_mistakes as fewest_mistakes
     from separatrix.analysis.mislabelled import suspects as suspects
+    from separatrix.analysis.separation.check import check_separation as check_separation
+    from separatrix.analysis.separation.report import SeparationCheck as SeparationCheck
     from separatrix.analysis.tracing import Trace as Trace
     from separatrix.analysis.tracing import trace as trace
     from separatrix.data.formats.svmlight import load_svmlight as load_svmlight
@@ -48,11 +50,13 @@ _HOMES = {
     "PassiveAggressive": "estimators.linear",
     "Perceptron": "estimators.linear",
     "PocketPerceptron": "estimators.linear",
+    "SeparationCheck": "analysis.separation.report",
     "TableFeatures": "estimators.featurizers",
     "TextFeatures": "estimators.featurizers",
     "Trace": "analysis.tracing",
     "VotedPerceptron": "estimators.linear",
     "certify": "proofs.certificate",
+    "check_separation": "analysis.separation.check",
     "compare": "analysis.cross_validation",
     "evaluate": "analysis.evaluating.counting",
     "explain": "analysis.explaining",
@@ -79,12 +83,14 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "PocketPerceptron",
+    "SeparationCheck",
     "TableFeatures",
     "TextFeatures",
     "Trace",
     "VotedPerceptron",
     "__version__",
     "certify",
+    "check_separation",
     "compare",
     "evaluate",
     "explain",

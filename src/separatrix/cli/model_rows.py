@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -182,8 +183,13 @@ def read_examples(
     drop: list[str],
     model: Path | None,
     reading: dict[str, Any],
+    formula: str | None = None,
 ) -> Examples:
-    """Return the examples to certify: the numbers of a source, or the features that a model makes of its columns."""
+    """Return the examples to certify: the numbers of a source, or what a model or a formula makes of its columns."""
+    if formula is not None:
+        if label is not None or drop or model is not None:
+            raise DataError("--label, --drop and --model cannot be combined with --model-formula, which names the columns")
+        return _of_formula(data, formula, positive, reading)
     if model is None:
         try:
             return with_identifiers_noted(read_source(data, label, positive, drop=drop, **reading))
@@ -205,4 +211,23 @@ def read_examples(
         names = tuple(features.get_feature_names_out().tolist())
     y = np.array([label for batch in labels for label in batch.tolist()])
     examples = Examples(f"{rows.source.name} in the features of {model}", X, y, names, notes=tuple(rows.notes))
+    return examples if positive is None else against_the_rest(examples, positive)
+
+
+def _of_formula(data: str, formula: str, positive: str | None, reading: dict[str, Any]) -> Examples:
+    """Return the design matrix of a formula and the columns of a source."""
+    import pyarrow as pa
+
+    from separatrix.analysis.separation.designs import of_formula
+
+    outcome = re.fullmatch(r"""\s*(?:([^\W\d]\w*)|Q\((['"])(.+)\2\))\s*""", formula.partition("~")[0])
+    source = read_source(data, (outcome[1] or outcome[3]) if outcome else None, mixed=True, **reading)
+    if not isinstance(source.X, pa.Table):
+        raise DataError(f"{source.name} holds numbered features, but a formula needs a table with named columns")
+    try:
+        design = of_formula(formula, source.X.append_column(str(source.label), pa.array(source.y.tolist())))
+    except ImportError as error:
+        raise DataError(str(error)) from None
+    name, notes = f"{source.name} by {formula.strip()}", (*source.notes, *design.notes)
+    examples = Examples(name, design.X, design.y, tuple(design.names or ()), False, notes=notes, label=design.outcome)
     return examples if positive is None else against_the_rest(examples, positive)

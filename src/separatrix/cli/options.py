@@ -16,5 +16,13 @@ FeatureModel = Annotated[
         help="Use the features that this model makes of the columns, words included.",
     ),
 ]
+ModelFormula = Annotated[
+    str | None,
+    Option(
+        metavar="FORMULA",
+        group="features",
+        help="Use the columns of a formula such as 'y ~ a + C(b)', which also names the label; needs separatrix[stats].",
+    ),
+]
 Json = Annotated[bool, Option("--json", group="running", help="Print JSON.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", group="running", help="Show no progress bar.")]

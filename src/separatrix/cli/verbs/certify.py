@@ -4,17 +4,19 @@ The certificate can be checked exactly with `separatrix check`. Exit status: 0 s
 3 undecided.
 """
 
+import json
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from separatrix.cli.errors import errors_reported, in_options, tell
-from separatrix.cli.options import FeatureModel, Json, Output
-from separatrix.data.errors import counted
+from separatrix.cli.errors import errors_reported, in_options, tell, terminal_width
+from separatrix.cli.options import FeatureModel, Json, ModelFormula, Output
+from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Data, Drop, Label, Option, Positive, ReadingOptions
 
 if TYPE_CHECKING:
+    from separatrix.analysis.separation.report import SeparationCheck
     from separatrix.data.in_memory import Examples
     from separatrix.proofs.certificate import Certificate
 
@@ -29,6 +31,15 @@ def certify(
     positive: Positive = None,
     drop: Drop = None,
     model: FeatureModel = None,
+    model_formula: ModelFormula = None,
+    logistic: Annotated[
+        bool,
+        Option(
+            group="features",
+            help="Report what separation does to a logistic regression: infinite coefficients by name, rows, empty levels, "
+            "collinear columns, and what to do. A formula implies it.",
+        ),
+    ] = False,
     bias: Annotated[
         bool | None,
         Option(
@@ -49,23 +60,48 @@ def certify(
 
     drop = drop or []
     with errors_reported("certify", data):
-        examples = read_examples(data, label, positive, drop, model, reading.reading())
-        certificate = proofs.certify(
-            examples.X, examples.y, fit_intercept=examples.bias if bias is None else bias, time_limit=time_limit
-        )
-        certificate.feature_names = None if examples.feature_names is None else list(examples.feature_names)
+        if model_formula is not None and bias is not None:
+            raise DataError("--bias and --no-bias cannot be combined with --model-formula: write '- 1' for no intercept")
+        examples = read_examples(data, label, positive, drop, model, reading.reading(), model_formula)
+        fit_intercept = examples.bias if bias is None else bias
+        names = None if examples.feature_names is None else list(examples.feature_names)
+        report = None
+        if logistic or model_formula is not None:
+            report = _report(examples, names, fit_intercept, time_limit)
+            certificate = report.certificate
+        else:
+            certificate = proofs.certify(examples.X, examples.y, fit_intercept=fit_intercept, time_limit=time_limit)
+            certificate.feature_names = names
         text = certificate.to_json(output)
     tell("certify", examples.notes)
     if as_json:
-        click.echo(text, nl=False)
+        document = text if report is None else json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n"
+        click.echo(document, nl=False)
         return STATUS[certificate.verdict]
-    _print(examples, certificate)
+    if report is None:
+        _print(examples, certificate)
+    else:
+        size = f"{counted(certificate.proof.n, 'example')}, {counted(len(report.names), 'column')}"
+        click.echo(f"{examples.name}: {size}, rows counted from 1 among those used")
+        click.echo(report.text(min(100, terminal_width()), first_row=1))
     if output is not None:
-        same = [("label", label), ("positive", positive), ("model", model), *(("drop", name) for name in drop)]
+        same = [("label", label), ("positive", positive), ("model", model), ("model-formula", model_formula)]
+        same += [("drop", name) for name in drop]
         options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
         options += "".join(f" {in_options(f'{name}={value!r}')}" for name, value in reading.reading().items())
         click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]
+
+
+def _report(
+    examples: "Examples", names: list[str] | None, fit_intercept: bool, time_limit: float | None
+) -> "SeparationCheck":
+    """Return the check of a logistic regression on the examples."""
+    from separatrix.analysis.separation.check import checked_design
+    from separatrix.analysis.separation.designs import Design
+
+    design = Design(examples.X, examples.y, names, fit_intercept, outcome=examples.label or "y")
+    return checked_design(design, time_limit)
 
 
 def _print(examples: "Examples", certificate: "Certificate") -> None:

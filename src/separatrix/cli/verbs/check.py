@@ -9,7 +9,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.errors import errors_reported, tell
-from separatrix.cli.options import FeatureModel
+from separatrix.cli.options import FeatureModel, ModelFormula
 from separatrix.data.errors import counted
 from separatrix.data.options import Argument, Data, Drop, Label, Positive, ReadingOptions
 
@@ -21,6 +21,7 @@ def check(
     positive: Positive = None,
     drop: Drop = None,
     model: FeatureModel = None,
+    model_formula: ModelFormula = None,
     *,
     reading: ReadingOptions,
 ) -> int:
@@ -30,7 +31,7 @@ def check(
 
     with errors_reported("check", certificate):
         claim = Certificate.from_json(certificate)
-        examples = read_examples(data, label, positive, drop or [], model, reading.reading())
+        examples = read_examples(data, label, positive, drop or [], model, reading.reading(), model_formula)
         fault = claim.fault(examples.X, examples.y)
     tell("check", examples.notes)
     if fault is not None:

@@ -1,0 +1,226 @@
+"""`check_separation`: whether a logistic regression has finite estimates; if not, what is infinite, and why.
+
+A logistic likelihood has a finite maximum exactly if no direction w has all leads ⟨w,a⟩ ≥ 0 and one > 0 (Albert and Anderson
+1984). Along such a direction the likelihood rises for ever. The direction of the certificate is positive on every pair on
+which any such direction is (`proofs/separation.py`), so the rows with a positive lead are all that are separated. Its signs
+are those of every such direction where only one exists; where there are more, each coefficient is examined by a proof of its
+own: is there a direction of this kind on which the coefficient has the other sign?
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from fractions import Fraction
+from math import inf
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.analysis.separation.collinear import (
+    Dependencies,
+    dependencies,
+    nearly_dependent,
+    spans_hyperplane,
+    without_dependent,
+)
+from separatrix.analysis.separation.designs import Design, design_of
+from separatrix.analysis.separation.report import Collinear, EmptyCell, InfiniteCoefficient, SeparationCheck
+from separatrix.engine.labels import encode
+from separatrix.engine.rows import Array, Ints, Rows
+from separatrix.proofs.certificate import Certificate, certify, checked_proof
+from separatrix.proofs.exact_signs import exact_signs
+from separatrix.proofs.inputs import read_examples
+from separatrix.proofs.pairs import Pairs
+
+_SIGN_CELLS = 2e6
+"""Up to this many rows × columns² each coefficient's sign is examined by a proof of its own."""
+_LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
+"""How formulas name the column of a level; the reference level has none."""
+
+
+def check_separation(
+    subject: Any = None,
+    X: Any = None,
+    y: Any = None,
+    *,
+    fit_intercept: bool | None = None,
+    time_limit: float | None = None,
+) -> SeparationCheck:
+    """Tell whether a logistic regression on these data has finite estimates; if not, what is infinite, and why.
+
+    Parameters
+    ----------
+    subject, X, y : one of
+        `check_separation(X, y)`: arrays, a CSR matrix, or a data frame of pandas, polars or pyarrow;
+        `check_separation(model)` or `check_separation(results)` of statsmodels: Logit, Probit, MNLogit, or GLM with the
+        family Binomial, before or after fitting;
+        `check_separation(formula, frame)`, such as "y ~ a + C(b)"; formulas and models need `separatrix[stats]`;
+        `check_separation(estimator, X, y)` for scikit-learn's LogisticRegression, or a pipeline that ends in one.
+    fit_intercept : add an intercept to X; by default yes. Models and formulas say themselves.
+    time_limit : in seconds; what is not decided by then is "undecided".
+
+    Examples
+    --------
+    Everybody with the mutation fell ill, so no finite coefficient fits them best.
+
+    >>> from separatrix import check_separation
+    >>> X = [[50, 0], [40, 0], [60, 0], [45, 0], [52, 0], [48, 1], [39, 1]]
+    >>> ill = [1, 0, 0, 1, 0, 1, 1]
+    >>> check = check_separation(X, ill)
+    >>> check.separation, [(c.name, c.limit) for c in check.infinite], check.rows
+    ('quasi-complete', [('x1', inf)], [5, 6])
+    """
+    return checked_design(design_of(subject, X, y, fit_intercept), time_limit)
+
+
+def checked_design(design: Design, time_limit: float | None = None) -> SeparationCheck:
+    """Return the check of a design matrix."""
+    deadline = inf if time_limit is None else time.monotonic() + time_limit
+    certificate = certify(design.X, design.y, fit_intercept=design.bias, exact=False, time_limit=time_limit)
+    rows, labels, _ = read_examples(design.X, design.y)
+    classes, codes = encode(labels)
+    names = [f"x{j}" for j in range(rows.d)] if design.names is None else [str(name) for name in design.names]
+    certificate.feature_names = names
+    pairs = Pairs(rows, codes, len(classes), design.bias)
+    exact = dependencies(rows, design.bias)
+    infinite, outside = _along(pairs, certificate, exact or {}, [*names, "intercept"][: pairs.m], deadline)
+    given = outside if design.rows is None else np.unique(design.rows[outside])
+    row_labels = None if design.row_labels is None else [design.row_labels[i] for i in outside.tolist()]
+    return SeparationCheck(
+        certificate=certificate,
+        infinite=infinite,
+        rows=given.tolist(),
+        row_labels=None if row_labels is None else list(dict.fromkeys(row_labels)),
+        n_rows=rows.n if design.rows is None else len(np.unique(design.rows)),
+        empty=_empty_cells(rows, codes, certificate.classes, names),
+        collinear=None if exact is None else _named(exact, names, rows, design.bias),
+        alone=_separating_alone(rows, codes, names) if certificate.separation == "complete" and len(classes) == 2 else [],
+        names=names,
+        outcome=design.outcome,
+        notes=list(design.notes),
+        X=design.X,
+        y=design.y,
+    )
+
+
+def _along(
+    pairs: Pairs, certificate: Certificate, exact: Dependencies, names: list[str], deadline: float
+) -> tuple[list[InfiniteCoefficient], Ints]:
+    """Return the coefficients that diverge along the direction of the certificate, and the rows that it separates."""
+    direction = certificate.proof.direction
+    if direction is None:
+        return [], np.empty(0, np.int64)
+    flat = [number for vector in direction for number in vector]
+    signs = exact_signs(pairs, flat) if certificate.separation != "complete" else pairs.exist.astype(np.int8)
+    outside = np.unique(pairs.row_of(np.flatnonzero(signs > 0)))
+    relative = [[a - b for a, b in zip(vector, direction[0], strict=True)] for vector in direction[1:]] or direction
+    vectors = [without_dependent(list(vector), exact) for vector in relative]
+    rank = len(vectors) * (pairs.m - len(exact))
+    inside = np.flatnonzero((signs == 0) & pairs.exist)
+    unique = spans_hyperplane(pairs, inside, rank)
+    certain: dict[int, bool | None] = {}
+    if not unique and pairs.K == 2 and pairs.rows.n * float(pairs.m) ** 2 <= _SIGN_CELLS:
+        certain = _determined(pairs, vectors[0], exact, np.flatnonzero(signs > 0), deadline)
+    infinite = [
+        InfiniteCoefficient(
+            names[j],
+            inf if number > 0 else -inf,
+            True if unique else certain.get(j),
+            certificate.classes[k + 1] if pairs.K > 2 else None,
+        )
+        for k, vector in enumerate(vectors)
+        for j, number in enumerate(vector)
+        if number
+    ]
+    return infinite, outside
+
+
+def _determined(
+    pairs: Pairs, w: list[Fraction], exact: Dependencies, outside: Ints, deadline: float
+) -> dict[int, bool | None]:
+    """Tell for each nonzero coefficient whether it has this sign in every direction that separates all that w separates.
+
+    The vector −sign(wⱼ)·eⱼ joins the pairs. If a direction is positive on it and on all pairs outside the face, the sign of
+    the coefficient is not determined. None stands for undecided.
+    """
+    columns = [j for j in range(pairs.m) if j not in exact]
+    source = pairs.rows.source.toarray() if pairs.rows.sparse else np.asarray(pairs.rows.source)
+    X = np.concatenate([source.astype(np.float64), np.ones((pairs.rows.n, int(pairs.bias)))], axis=1)[:, columns]
+    codes = np.append(pairs.codes, 1)
+    determined: dict[int, bool | None] = {}
+    for t, j in enumerate(columns):
+        left = deadline - time.monotonic()
+        if not w[j] or left <= 0:
+            continue
+        opposite = np.zeros((1, len(columns)))
+        opposite[0, t] = -1.0 if w[j] > 0 else 1.0
+        rows = Rows(np.concatenate([X, opposite]))
+        proof = checked_proof(rows, codes, 2, False, False, None if left == inf else left)
+        if proof.separation is None:
+            determined[j] = None
+        elif proof.direction is None:
+            determined[j] = True
+        else:
+            positive = exact_signs(Pairs(rows, codes, 2, False), list(proof.direction[0])) > 0
+            determined[j] = not (positive[-1] and positive[outside].all())
+    return determined
+
+
+def _named(exact: Dependencies, names: list[str], rows: Rows, bias: bool) -> list[Collinear]:
+    """Return the collinear columns by name."""
+    every = [*names, "intercept"]
+    proven = [Collinear(every[j], {every[c]: value for c, value in terms.items()}) for j, terms in exact.items()]
+    return proven + [Collinear(every[j], None) for j in nearly_dependent(rows, bias, exact)]
+
+
+def _columns_of_levels(rows: Rows) -> tuple[Ints, Array]:
+    """Return the columns that hold 0 and 1 only, and both of them; and a table of where they hold 1."""
+    X: Any = rows.source
+    if sp.issparse(X):
+        X = sp.csc_array(X)
+        ones = np.diff(sp.csc_array(X == 1).indptr)
+        nonzero = np.diff(sp.csc_array(X != 0).indptr)
+    else:
+        ones, nonzero = (X == 1).sum(axis=0), (X != 0).sum(axis=0)
+    which = np.flatnonzero((ones == nonzero) & (ones > 0) & (ones < rows.n))
+    return which, X[:, which] == 1
+
+
+def _empty_cells(rows: Rows, codes: Array, classes: list[Any], names: list[str]) -> list[EmptyCell]:
+    """Return the levels of 0/1 columns, and the reference levels of factors in a formula, without a row of some class."""
+    which, table = _columns_of_levels(rows)
+    counts = np.stack([np.asarray(table[np.flatnonzero(codes == k)].sum(axis=0)).reshape(-1) for k in range(len(classes))])
+    sizes = np.bincount(codes, minlength=len(classes))
+    cells: list[EmptyCell] = []
+    factors: dict[str, list[int]] = {}
+
+    def add(column: str, level: str, ones: Array) -> None:
+        cells.extend(EmptyCell(column, level, classes[k], int(ones.sum())) for k in np.flatnonzero(ones == 0))
+
+    for t, j in enumerate(which.tolist()):
+        match = _LEVEL.fullmatch(names[j])
+        if match is None:
+            add(names[j], "1", counts[:, t])
+            add(names[j], "0", sizes - counts[:, t])
+        else:
+            add(match["factor"], match["level"], counts[:, t])
+            factors.setdefault(match["factor"], []).append(t)
+    for factor, places in factors.items():
+        rest = sizes - counts[:, places].sum(axis=1)
+        if rest.sum():
+            add(factor, "the reference level", rest)
+    return cells
+
+
+def _separating_alone(rows: Rows, codes: Array, names: list[str]) -> list[str]:
+    """Return the columns that separate two classes completely by themselves."""
+    ends = []
+    for k in (0, 1):
+        part = rows.source[np.flatnonzero(codes == k)]
+        ends.append(
+            [np.asarray(e.toarray() if sp.issparse(e) else e).reshape(-1) for e in (part.min(axis=0), part.max(axis=0))]
+        )
+    (low0, high0), (low1, high1) = ends
+    return [names[j] for j in np.flatnonzero((high0 < low1) | (high1 < low0)).tolist()]
