@@ -135,6 +135,20 @@ def test_weights_and_rows_without_a_label():
     assert alone.score(frame, LABELS, sample_weight=weight) == pytest.approx((weight * right).sum() / weight.sum())
 
 
+def test_labels_with_blanks_around_them_stay_as_they_are():
+    labels = np.array([" spam" if label == "spam" else "ham " for label in LABELS])
+    model = Model().fit(RAW["pandas"], labels)
+    assert model.classes_.tolist() == [" spam", "ham "]
+    assert model.score(RAW["pandas"], labels) == Model().fit(RAW["pandas"], LABELS).score(RAW["pandas"], LABELS) > 0.9
+
+
+def test_labels_in_a_column_are_scored_as_they_are_fitted():
+    model = Model().fit(RAW["pandas"], LABELS[:, None])
+    assert model.score(RAW["pandas"], LABELS[:, None]) == model.score(RAW["pandas"], LABELS) > 0.9
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[180, 1\]"):
+        model.score(RAW["pandas"], ["spam"])
+
+
 def test_held_out_rows_are_featurized():
     frame = RAW["pandas"]
     learner = AveragedPerceptron(random_state=0, max_iter=4)

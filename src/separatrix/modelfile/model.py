@@ -11,6 +11,7 @@ import numpy as np
 from separatrix import __version__
 from separatrix.data.errors import counted, did_you_mean
 from separatrix.engine.hooks import hook
+from separatrix.engine.labels import as_labels
 from separatrix.learners.classifier import available_if
 
 if TYPE_CHECKING:
@@ -207,7 +208,10 @@ class Model:
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy: the share of rows, or of their weights, whose label is predicted."""
-        return float(np.average(self.predict(X) == np.asarray(y), weights=sample_weight))
+        predicted, labels = self.predict(X), as_labels(y)
+        if len(predicted) != len(labels):
+            raise ValueError(f"X and y have inconsistent numbers of samples: [{len(predicted)}, {len(labels)}]")
+        return float(np.average(predicted == labels, weights=sample_weight))
 
     def is_fitted(self) -> bool:
         """Tell whether there is anything to predict with."""

@@ -56,11 +56,6 @@ class TableReader(ArrowReader):
     def _read(self, stream: object) -> Iterator[Any]:
         return iter(self._table.to_batches(self.options.batch_rows))
 
-    def labels(self) -> Any:
-        """Return the labels as they are read."""
-        label = self.label
-        return pa.chunked_array([batch.table[label] for batch in self.batches(None)]).combine_chunks()
-
     def digest(self) -> bytes:
         """Return a hash of the columns, however they are cut into chunks."""
         total = hashlib.sha256()
@@ -120,11 +115,12 @@ class InMemory:
     Attributes
     ----------
     label : the label column of a table, by name or number; None: the last one, or that of an array, which has no columns
+    labels : the labels that came apart from the data, with the blanks around them, which a source leaves out; or None
     is_texts : whether they are one column of texts
     """
 
     def __init__(self, data: Any, label: Any = None, as_table: bool = False) -> None:
-        matrix, self.is_texts, self._labels = not as_table and is_matrix(data), is_column(data), None
+        matrix, self.is_texts = not as_table and is_matrix(data), is_column(data)
         self.name = "the array" if matrix else "the texts" if self.is_texts else "the table"
         self._rows = as_matrix(data) if matrix else table_of(data)
         self.n = int(self._rows.shape[0])
@@ -132,19 +128,18 @@ class InMemory:
         if is_name and (matrix or self.is_texts):
             raise DataError(f"{self.name} cannot have a label column: pass the label of each row as label=")
         self.label: str | None = str(label) if is_name and label is not None else None
-        if matrix:
-            self._labels = _labels(label, self.n, self.name)
-        elif not is_name:
+        self.labels = None if is_name else _labels(label, self.n, self.name)
+        if not is_name and not matrix:
             self.label = _free_name(label, self._rows.schema.names)
-            self._rows = self._rows.append_column(self.label, _labels(label, self.n, self.name))
+            self._rows = self._rows.append_column(self.label, self.labels)
 
     def source(self, label: str | None, **reading: Any) -> Source:
         """Return them as a source with this label column; `reading` has further fields of `Options`."""
         options = Options(label=label, **reading)
         reader: Any = (
-            MatrixReader(self._rows, self._labels, self.name)
-            if self._labels is not None
-            else TableReader(self._rows, self.name, options)
+            TableReader(self._rows, self.name, options)
+            if isinstance(self._rows, pa.Table)
+            else MatrixReader(self._rows, _without_blanks(self.labels), self.name)
         )
         return Source(self.name, [], FORMAT, reader, options)
 
@@ -199,7 +194,11 @@ def _labels(label: Any, n: int, name: str) -> Any:
         raise DataError(f"{name} has {n:,} rows, but there are {len(label):,} labels")
     if pa.types.is_large_string(label.type) or pa.types.is_string_view(label.type):
         label = label.cast(pa.string())
-    return stripped(label, ()) if pa.types.is_string(label.type) else label
+    return label
+
+
+def _without_blanks(labels: Any) -> Any:
+    return stripped(labels, ()) if pa.types.is_string(labels.type) else labels
 
 
 def _free_name(label: Any, names: list[str]) -> str:

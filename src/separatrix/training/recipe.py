@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.errors import did_you_mean
-from separatrix.data.labels import without_label
+from separatrix.data.labels import labels_at, without_label
 from separatrix.engine.parameters import ParameterError
 from separatrix.engine.rules import in_words
 from separatrix.engine.user_warnings import warn_user
+from separatrix.files.blocks import LabelIndex
 from separatrix.files.ingest import read_blocks
 from separatrix.learners.inputs import example_weight
 from separatrix.modelfile.model import Model
@@ -152,7 +153,7 @@ def fit_model(estimator: Any, features: Any, X: Any, y: Any, **settings: Any) ->
     """Fit a classifier, and table features that are not fitted or, for "auto", those of `train`, on data in memory.
 
     Return both by name, and facts about the data. With "auto", the numbers of an array or a sparse matrix are taken as they
-    are. A table is read as `train` reads it.
+    are. A table is read as `train` reads it; labels stay as they are, blanks included, so that predictions are equal to them.
     """
     automatic = isinstance(features, str)
     if automatic and is_matrix(X):
@@ -167,13 +168,16 @@ def fit_model(estimator: Any, features: Any, X: Any, y: Any, **settings: Any) ->
     try:
         assert gathered.features is not None
         features = type(features).like(gathered.features)
+        missing = without_label(data.labels)
+        labelled = np.arange(data.n) if missing is None else np.flatnonzero(~missing)
         if settings.get("sample_weight") is not None:
-            missing = without_label(source.reader.labels())
-            weight = example_weight(settings["sample_weight"], data.n)
-            settings["sample_weight"] = weight if missing is None else weight[~missing]
+            settings["sample_weight"] = example_weight(settings["sample_weight"], data.n)[labelled]
         if settings.get("X_val") is not None:
             settings["X_val"] = features.transform(table_of(settings["X_val"]))
-        estimator.fit(*gathered.blocks.whole(gathered.classes), **settings)
+        index = LabelIndex()
+        codes = index.codes(labels_at(data.labels, labelled))
+        classes, places = index.settled()
+        estimator.fit(gathered.blocks.together(), classes[places[codes]], **settings)
         facts = facts_of(source, gathered)
     finally:
         gathered.close()
