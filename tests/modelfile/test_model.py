@@ -193,6 +193,24 @@ def test_a_column_alone_is_the_only_column_of_a_model():
         assert model.predict(holder(TABLE["message"])).tolist() == expected
 
 
+def test_a_column_alone_is_explained_as_it_is_predicted():
+    model = Model().fit(RAW["texts"], LABELS)
+    score = model.decision_function(RAW["texts"][:1])[0]
+    for x in (RAW["texts"][0], RAW["texts"][:1], RAW["series"][:1], {"text": RAW["texts"][0]}):
+        assert explain(model, x).score == pytest.approx(score)
+    by_table = model.importances(3, X=pd.DataFrame({"text": RAW["texts"]}))
+    assert model.importances(3, X=RAW["texts"]) == model.importances(3, X=RAW["series"]) == by_table
+
+
+@pytest.mark.parametrize(
+    ("features", "holder"),
+    [(TableFeatures(roles={"message": "drop"}), "pandas"), (TextFeatures(columns="vocabulary"), "texts")],
+)
+def test_a_pipeline_of_data_frames_is_explained(features, holder):
+    pipeline = make_pipeline(features, Perceptron(random_state=0)).set_output(transform="pandas").fit(RAW[holder], LABELS)
+    assert explain(pipeline, RAW[holder][:1]).score == pytest.approx(pipeline.decision_function(RAW[holder][:1])[0])
+
+
 def test_a_trained_model_can_be_cross_validated():
     for data in (RAW["pandas"], RAW["texts"]):
         model = train(data, label=LABELS, passes=4)

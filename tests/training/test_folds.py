@@ -124,6 +124,15 @@ def test_figures_are_those_of_the_folds(folder):
     assert validation.evaluation.accuracy == right.mean()
 
 
+def test_the_score_of_a_class_that_a_fold_never_saw_is_null_in_json(tmp_path):
+    table = FRAME.drop(columns="message").assign(kind=["rare", *FRAME["kind"][1:]])
+    train(table, label="kind", folds=3, oof=tmp_path / "oof.jsonl")
+    rows = [json.loads(line, parse_constant=pytest.fail) for line in (tmp_path / "oof.jsonl").read_text().splitlines()]
+    assert [row["row"] for row in rows if row["score of rare"] is None] == [
+        row["row"] for row in rows if row["fold"] == rows[0]["fold"]
+    ]
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_out_of_fold_predictions_are_written(folder, tmp_path, ending):
     path = tmp_path / f"oof.{ending}"

@@ -3,6 +3,7 @@
 import itertools
 import json
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -141,6 +142,24 @@ def test_python_finds_the_same_recipe(folder, tmp_path):
     assert np.array_equal(again.estimator.coef_, model.estimator.coef_)
     assert model.facts["settings"] == again.facts["settings"]
     assert model.cross_validation.n_folds == 5
+
+
+def test_the_printed_call_can_be_made_with_data_in_memory(folder, tmp_path):
+    frame = pd.read_csv(folder / "noisy.csv")
+    data, labels = frame.drop(columns="y"), frame["y"]
+    held_out = data[:40], labels[:40]
+    texts = ["free money" if label == labels[0] else "see you" for label in labels]
+    weights = dict.fromkeys(sorted(set(labels)), 2)
+    for given, options in [
+        (data, {"label": labels, "validate": held_out, "report": tmp_path / "report.html"}),
+        (texts, {"label": labels}),
+        (Path(folder / "noisy.csv"), {"label": "y", "class_weight": weights, "output": tmp_path / "model.sepx"}),
+        ([str(folder / "noisy.csv")], {"label": "y", "drop": ["w"]}),
+    ]:
+        tuned = train(given, tune=True, budget=0.5, **options)
+        call = tuned.summary["tuning"]["repeat"]
+        again = eval(call, {"train": train, "data": given, "labels": labels, "held_out": held_out})
+        assert again.facts == tuned.facts and np.array_equal(again.estimator.coef_, tuned.estimator.coef_), call
 
 
 def test_the_default_is_a_candidate_and_wins_ties(tmp_path):

@@ -112,6 +112,8 @@ def explain(
     all of them together: 3
     """
     estimator, features = linear_parts(model, features)
+    if features is not None:
+        x = _input_of(features, x)
     rows, name_of = _one_row(estimator, x, features)
     coef, intercept = estimator.coef_, estimator.intercept_
     scores = rows.scores(coef, intercept)[0]
@@ -217,6 +219,11 @@ def feature_namer(estimator: Any, features: Any, X: Any = None, online: bool = F
     return name
 
 
+def matrix_of(features: Any, X: Any) -> Any:
+    """Return the features of X as a matrix, whatever scikit-learn's `set_output` says."""
+    return features.matrix(X) if hasattr(features, "matrix") else features.transform(X)
+
+
 def by_columns(
     features: Any, value: Callable[[str], Any], numbers: Ints, products: list[float], bias: float | None
 ) -> list[Part]:
@@ -229,7 +236,7 @@ def _values_of(x: Any) -> Callable[[str], Any]:
     """Return a function that reads a value of a row of a table, as text if Python has no type for it."""
     from separatrix.features.columns.arrow_columns import frame_of
 
-    table = frame_of(_listed(x) if isinstance(x, dict) else x).table
+    table = frame_of(x).table
 
     def value(name: str) -> Any:
         scalar = table.column(name)[0]
@@ -247,11 +254,18 @@ def _listed(x: dict[str, Any]) -> dict[str, Any]:
     return {name: value if are_columns else [value] for name, value in x.items()}
 
 
+def _input_of(features: Any, x: Any) -> Any:
+    """Return an example as what a featurizer takes: a table of one row, or a list of one text."""
+    if isinstance(x, dict):
+        return _listed(x)
+    x = [x] if isinstance(x, str | bytes) else x
+    return features.as_table(x) if hasattr(features, "as_table") else x
+
+
 def _one_row(estimator: LinearClassifier, x: Any, features: Any) -> tuple[Rows, Callable[[int], str]]:
     """Return the example as one row, and a function that names its columns."""
     if features is not None:
-        x = _listed(x) if isinstance(x, dict) else [x] if isinstance(x, str | bytes) else x
-        return _checked(Rows(features.transform(x)), estimator), feature_namer(estimator, features, x)
+        return _checked(Rows(matrix_of(features, x)), estimator), feature_namer(estimator, features, x)
     names, name_of = getattr(estimator, "feature_names_in_", None), feature_namer(estimator, None)
     if isinstance(x, dict):
         if names is None:

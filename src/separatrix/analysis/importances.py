@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.analysis.explaining import feature_namer, linear_parts
+from separatrix.analysis.explaining import feature_namer, linear_parts, matrix_of
 from separatrix.analysis.explanation import BIAS, SHARED, lined_table, printed_text
 from separatrix.engine.rows import Floats
 
@@ -163,8 +163,7 @@ def importances(model: Any, n: int = 20, X: Any = None, *, features: Any = None)
         if len(coef) > 1:
             measure_of_columns += ", of the class for which that is largest"
         listed = [ColumnImportance(name, spread) for name, spread in spreads.items()]
-        columns = sorted(listed, key=lambda part: -math.inf if part.importance is None else -part.importance)
-        columns.sort(key=lambda part: part.importance is None)
+        columns = sorted(listed, key=lambda part: math.inf if part.importance is None else -part.importance)
     bias = dict(zip(by_class, intercept.tolist(), strict=True))
     negative = labels[0] if len(coef) == 1 else None
     return Importances(by_class, bias, _measure(features, rows, len(coef) > 1), columns, measure_of_columns, negative)
@@ -196,7 +195,7 @@ def _measure(features: Any, rows: Any, several: bool) -> str:
 
 def _rows(estimator: Any, features: Any, X: Any) -> Any:
     if features is not None:
-        return sp.csr_matrix(features.transform(X))
+        return sp.csr_matrix(matrix_of(features, X))
     source = estimator.read_rows(X).source
     return sp.csr_matrix(source) if sp.issparse(source) else np.asarray(source)
 

@@ -28,6 +28,7 @@ from separatrix.features.columns.roles import DROP, Role
 from separatrix.features.columns.schema import Schema, Settings
 from separatrix.features.columns.texts import TextColumn
 from separatrix.features.text import TextFeaturizer
+from separatrix.features.words.arrow_text import is_column, text_column
 
 
 class TableFeaturizer(Parameterized):
@@ -103,6 +104,16 @@ class TableFeaturizer(Parameterized):
         has no feature.
         """
         return self.schema.features(frame_of(X), self.dtype)
+
+    def as_table(self, X: Any) -> Any:
+        """Return X; a list of texts, or a column by itself, as a table if only one column was learned from."""
+        if self.n_features_in_ != 1 or not is_column(X):
+            return X
+        return {str(self.feature_names_in_[0]): text_column(X)}
+
+    def matrix(self, X: Any) -> sp.csr_matrix:
+        """Return the features of a table, or of its only column, as a CSR matrix, whatever `set_output` says."""
+        return TableFeaturizer.transform(self, self.as_table(X))
 
     def new_schema(self) -> Schema:
         """Return a schema that has learned nothing, with the parameters of now; raises where they are wrong."""

@@ -145,6 +145,10 @@ class TextFeaturizer(Parameterized):
         rows.append(others)
         return self._weighed(rows, index)
 
+    def matrix(self, X: Any) -> sp.csr_matrix:
+        """Return the features of texts as a CSR matrix, whatever `set_output` says."""
+        return TextFeaturizer.transform(self, X)
+
     def _jobs(self) -> int:
         jobs = int(self.n_jobs or 1)
         return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)

@@ -287,14 +287,7 @@ class Model:
         self.check_fitted()
         if self.features is None:
             return X
-        if not _is_table(self.features):
-            return self.features.transform(X)
-        from separatrix.features.table import TableFeaturizer
-        from separatrix.features.words.arrow_text import is_column, text_column
-
-        if self.features.n_features_in_ == 1 and is_column(X):  # a table of one column may come as that column
-            X = {str(self.features.feature_names_in_[0]): text_column(X)}
-        return TableFeaturizer.transform(self.features, X)  # a matrix, whatever `set_output` says
+        return self.features.matrix(X) if _is_table(self.features) else self.features.transform(X)
 
     def predict(self, X: Any) -> Array:
         """Return the predicted labels of the rows of a table, of texts, or of X."""

@@ -153,7 +153,7 @@ def fit_model(estimator: Any, features: Any, X: Any, y: Any, **settings: Any) ->
     """Fit a classifier, and table features that are not fitted or, for "auto", those of `train`, on data in memory.
 
     Return both by name, and facts about the data. With "auto", the numbers of an array or a sparse matrix are taken as they
-    are. A table is read as `train` reads it; labels stay as they are, blanks included, so that predictions are equal to them.
+    are. A table is read as `train` reads it; labels stay as they are, blanks included, so that predictions equal them.
     """
     automatic = isinstance(features, str)
     if automatic and is_matrix(X):

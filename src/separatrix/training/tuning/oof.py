@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
@@ -35,4 +37,9 @@ def write_out_of_fold(validation: CrossValidation, path: Path) -> None:
             write_table(table, beside)
         else:
             with open(beside, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+                file.writelines(json.dumps(_finite(row), ensure_ascii=False) + "\n" for row in table.to_pylist())
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with None for −∞, the score of a class that a fold's model never saw, which JSON cannot say."""
+    return {name: None if value == -math.inf else value for name, value in row.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from separatrix.data.options import Option
@@ -18,6 +19,13 @@ def _given(options: TrainOptions) -> Iterator[tuple[str, Option, Any]]:
         value = getattr(options, field)
         if value != default and name not in NOT_REPEATED:
             yield name, declaration, value
+
+
+def repeated(options: TrainOptions) -> str:
+    """Return the command that trains with these options, or the call where a command cannot say them."""
+    in_words = isinstance(options.data, str | Path) and not isinstance(options.class_weight, dict)
+    in_words &= options.validate is None or isinstance(options.validate, str)
+    return shell_command(options) if in_words else python_call(options)
 
 
 def shell_command(options: TrainOptions) -> str:
@@ -43,18 +51,30 @@ def shell_command(options: TrainOptions) -> str:
 
 
 def python_call(options: TrainOptions) -> str:
-    """Return the call of `train` with these options; what is in memory is `data`, and its labels are `labels`.
+    """Return the call of `train` with these options; what is in memory is `data`, `labels` and `held_out`.
 
     Examples
     --------
     >>> python_call(TrainOptions("data.csv", label="y", rule="arow", C="0.25"))
     "train('data.csv', label='y', rule='arow', C=0.25)"
     """
-    in_memory = not isinstance(options.data, str)
-    words = ["data" if in_memory else repr(options.data)]
-    if options.label is not None:
-        words.append(f"label={options.label!r}")
+    data, label = options.data, options.label
+    words = [_shown(data, "data")]
+    if getattr(data, "labels", None) is not None:
+        words.append("label=labels")
+    elif label is not None:
+        words.append(f"label={label!r}")
     for name, _, value in _given(options):
-        shown = value if name == "C" and value != "auto" else repr(str(value) if name in ("output", "checkpoint") else value)
-        words.append(f"{name}={shown}")
+        is_number = name == "C" and value != "auto"
+        if not (name == "text" and getattr(data, "is_texts", False)):
+            words.append(f"{name}={value if is_number else _shown(value, 'held_out')}")
     return f"train({', '.join(words)})"
+
+
+def _shown(value: Any, name: str) -> str:
+    """Return a value as Python has it; data in memory are called `name`."""
+    if hasattr(value, "source"):
+        return name
+    if isinstance(value, list):
+        return f"[{', '.join(_shown(each, name) for each in value)}]"
+    return repr(str(value) if isinstance(value, Path) else value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 from separatrix.data.errors import DataError, counted
@@ -17,7 +16,7 @@ from separatrix.training.tuning.candidates import TUNABLE, Candidate
 from separatrix.training.tuning.examples import read_examples
 from separatrix.training.tuning.folds import CrossValidation, Pipeline, cross_validate
 from separatrix.training.tuning.oof import check_ending, write_out_of_fold
-from separatrix.training.tuning.repeating import python_call, shell_command
+from separatrix.training.tuning.repeating import repeated
 from separatrix.training.tuning.search import Search, Tuned, tune
 
 FOLDS = 5
@@ -157,7 +156,7 @@ def _figures_of(tuned: Tuned, options: TrainOptions, chosen: Mapping[str, Any]) 
         "complete": tuned.complete,
         "seconds": round(tuned.seconds, 3),
         "budget": options.budget,
-        "repeat": shell_command(options) if isinstance(options.data, str | Path) else python_call(options),
+        "repeat": repeated(options),
     }
 
 
