@@ -63,6 +63,8 @@ def test_sql_over_the_raw_table(folder, predictions):
         assert {"score of yes", "probability of no", "probability of yes"} < set(result.columns)
         same(result, predictions)
     call("export", folder / "model.sepx", "--to", "sql", "-o", folder / "label.sql")
+    error = call("export", folder / "model.sepx", "--to", "sql", "-o", folder, status=2)
+    assert error == f"separatrix export: {folder}: Is a directory\n"
     expression = (folder / "label.sql").read_text()
     result = in_sqlite(f"SELECT {expression} AS prediction FROM rows", frame)
     assert result["prediction"].tolist() == predictions["prediction"].tolist()

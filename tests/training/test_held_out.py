@@ -101,6 +101,7 @@ def test_options_of_held_out_rows_are_checked_before_anything_is_trained(path, t
         ("--optimize", "f2", "--holdout", 0.2): "--optimize f2 is not f1, balanced, accuracy or cost=FP:FN",
         ("--positive", "maybe", "--holdout", 0.2): "--positive maybe is not one of the classes no and yes",
         ("--report", tmp_path / "none" / "r.html", "--holdout", 0.2): "none does not exist",
+        ("--report", tmp_path, "--holdout", 0.2): f"{tmp_path} is a folder: name a file in it",
         ("--optimize", "f1", "--holdout", 0.2, "--engine", "local:2"): "which only workers have with --engine",
     }.items():
         assert message in call(*arguments, *options, status=2)

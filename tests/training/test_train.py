@@ -224,6 +224,7 @@ def test_what_the_command_tells_are_warnings(folder):
         ({"label": ["a", "b"]}, "the table has 240 rows, but there are 2 labels"),
         ({"text": "mesage"}, "did you mean 'message'"),
         ({"output": "/nowhere/m.sepx"}, "the folder /nowhere does not exist"),
+        ({"output": "/"}, "/ is a folder: name a file in it"),
     ],
 )
 def test_wrong_options_are_named(options, message):

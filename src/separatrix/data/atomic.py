@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import platform
@@ -10,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from separatrix.data.errors import DataError
 
 
 def _writer(process: int | str) -> str:
@@ -37,10 +40,20 @@ def _runs(process: int) -> bool:
     return True
 
 
+def check_place(path: Path) -> None:
+    """Raise where no file can get this name, before long work whose result it is to hold."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: name a file in it")
+    if not path.absolute().parent.is_dir():
+        raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
     """Give the name of a new file beside `path`, which takes its place at the end, or is gone if anything failed."""
     name, path = os.fspath(path), Path(os.path.realpath(path))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
     _clear_left_behind(path)
     temporary = path.with_name(f".{path.name[:160]}.{_writer(os.getpid())}.{secrets.token_hex(4)}.part")
     try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.atomic import check_place
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
 from separatrix.data.reading import Source, open_source
@@ -63,8 +64,8 @@ class Training:
         check_evaluation(options)
         check_selection(options)
         for path in (options.output, options.checkpoint, options.report):
-            if path is not None and not path.absolute().parent.is_dir():
-                raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
+            if path is not None:
+                check_place(path)
 
     def run(self) -> Model:
         """Train, write the model if it is to be written, and return it with its summary."""

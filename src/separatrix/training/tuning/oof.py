@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from separatrix.data.atomic import replacing
+from separatrix.data.atomic import check_place, replacing
 from separatrix.data.errors import DataError
 from separatrix.engine.rules import in_words
 from separatrix.training.tuning.folds import CrossValidation
@@ -16,11 +16,10 @@ ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
 def check_ending(path: Path) -> None:
-    """Raise where no format is known by the ending of a file."""
+    """Raise where no format is known by the ending of a file, or where it cannot be written."""
     if path.suffix.lower() not in ENDINGS:
         raise DataError(f"{path}: out-of-fold predictions are written to a file that ends in {in_words(ENDINGS)}")
-    if not path.absolute().parent.is_dir():
-        raise DataError(f"{path}: the folder {path.absolute().parent} does not exist")
+    check_place(path)
 
 
 def write_out_of_fold(validation: CrossValidation, path: Path) -> None:
