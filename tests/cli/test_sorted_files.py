@@ -148,6 +148,8 @@ def test_weights_are_proposed_only_where_a_missed_class_is_rare():
     assert advice in rare[1] and "no row of b (20 rows)" in rare[1]
     weighted = warnings_about(np.array([900, 0]), np.array([900, 20]), ["a", "b"], AveragedLearner(class_weight="balanced"))
     assert "no better than a guess" in weighted[0] and advice not in "".join(weighted)
+    unknown = warnings_about(np.array([2, 3]), np.array([20, 5]), ["a", "b"], AveragedLearner(), unknown=75)
+    assert "accuracy 0.0500, where 0.2000 of the rows" in unknown[0]
     few = warnings_about(np.array([3, 3]), np.array([3, 3]), ["a", "b"], AveragedLearner(class_weight="balanced"))
     assert few == []
 

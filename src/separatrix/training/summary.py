@@ -86,6 +86,7 @@ def summarise(
         summary["calibrated_on"] = "rows left out in turn" if held_out is None else "the held-out rows"
     if hasattr(learner, "C_"):
         summary["C"] = learner.C_
+    unknown = 0
     if evaluation is None:
         K = len(gathered.classes)
         terms = blocks.entries / blocks.n * (K if K > 2 else 1)
@@ -94,28 +95,30 @@ def summarise(
         summary |= {"training_error": 1 - int(right.sum()) / int(counts.sum()), "training_error_rows": int(counts.sum())}
     else:
         counts, right = evaluation.confusion.sum(axis=1), np.diag(evaluation.confusion)
+        unknown = int(evaluation.of_unknown.sum())
         summary |= {"held_out_accuracy": evaluation.accuracy, "evaluation": evaluation.to_dict() | {"errors": []}}
     sorted_rows = learner.order == "cyclic" and not learner.converged_ and blocks.in_runs()
-    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows)
+    summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows, unknown)
     return summary
 
 
 def warnings_about(
-    right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner, sorted_rows: bool = False
+    right: Ints, counts: Ints, classes: list[Any], learner: LinearLearner, sorted_rows: bool = False, unknown: int = 0
 ) -> list[str]:
     """Return what a user should know before trusting a model that gets so many rows of each class right.
 
     `counts` are the rows of each class that the model was evaluated on; `sorted_rows`: the rows that it was trained on came
-    sorted by label.
+    sorted by label; `unknown`: how many more rows there were, with labels of no class, which count as wrong.
     """
     warnings = []
     n, largest = int(counts.sum()), int(np.argmax(counts))
     if len(classes) > 1 and n and (learner.class_weight is not None or learner.threshold_ is not None):
         warnings += _no_better_than_guessing(right, counts)
     elif len(classes) > 1 and n and int(right.sum()) <= counts[largest]:
+        rows = n + unknown
         warnings.append(
-            f"the model is no better than always predicting {classes[largest]} (accuracy {right.sum() / n:.4f}, where "
-            f"{counts[largest] / n:.4f} of the rows have that label)"
+            f"the model is no better than always predicting {classes[largest]} (accuracy {right.sum() / rows:.4f}, where "
+            f"{counts[largest] / rows:.4f} of the rows have that label)"
         )
     missed = [k for k in np.flatnonzero((right == 0) & (counts >= FEW_ROWS)).tolist() if k != largest]
     if missed:
