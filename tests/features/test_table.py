@@ -251,6 +251,23 @@ def test_columns_are_found_by_name_and_others_passed_over():
     assert same(features.transform({"more": [0], "b": ["x"], "a": [2]}), expected)
 
 
+@pytest.mark.parametrize("row", [{"age": 50, "job": "cook"}, {"job": "cook", "age": "old!"}, {"job": None, "age": 3.5}])
+def test_a_row_of_single_values_is_no_table(row):
+    """A text is not taken for a column of its characters."""
+    features = TableFeatures().fit({"age": [22, 38, 50], "job": ["cook", "clerk", "cook"]})
+    with pytest.raises(ValueError, match=r"column '\w+' is one value, .*, and no list of values; a table of one row"):
+        features.transform(row)
+
+
+def test_a_column_that_is_not_there_is_named_with_what_to_do():
+    features = TableFeatures().fit({"age": [22, 38, 50], "job": ["cook", "clerk", "cook"]})
+    advice = r"add it \(empty, where its values are not known\), or train without it: roles=\{'age': 'drop'\}"
+    with pytest.raises(ValueError, match=rf"the columns are job; {advice}"):
+        features.transform({"job": ["cook"]})
+    with pytest.raises(ValueError, match=rf"did you mean 'Age'\? If not, {advice}"):
+        features.transform({"job": ["cook"], "Age": [22]})
+
+
 def test_single_precision():
     X = TableFeatures(dtype=np.float32).fit_transform(MIXED)
     assert X.dtype == np.float32

@@ -12,7 +12,7 @@ batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -112,6 +112,12 @@ def _table_of(X: Any) -> Any:
     if hasattr(X, "get_columns") and hasattr(X, "to_arrow"):  # polars
         return X.to_arrow()
     if isinstance(X, Mapping):
+        for name, values in X.items():
+            if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+                raise ValueError(
+                    f"column {name!r} is one value, {shown(values)}, and no list of values; a table of one row has lists of "
+                    f"one value, {{{name!r}: […], …}}"
+                )
         return pa.table(dict(X))
     return _from_array(X)
 
@@ -126,7 +132,7 @@ def _from_array(X: Any) -> Any:
     if array.ndim != 2:
         raise ValueError(
             f"X has {array.ndim} dimension(s): table features need rows and columns. Reshape your data: a column by itself "
-            "is X.reshape(-1, 1)"
+            "is X.reshape(-1, 1), a row by itself is frame.iloc[[0]] or X.reshape(1, -1)"
         )
     if array.dtype.kind == "c":
         raise ValueError("X holds complex numbers: Complex data not supported")

@@ -125,10 +125,9 @@ class Schema:
                     self.kinds[name] = TEXT
 
     def _absent(self, name: str, there: list[str]) -> ValueError:
-        return ValueError(
-            f"{no_column(name, there)}; add it (empty, where its values are not known), "
-            f"or train without it: roles={{{name!r}: 'drop'}}"
-        )
+        message = no_column(name, there)
+        advice = f"add it (empty, where its values are not known), or train without it: roles={{{name!r}: 'drop'}}"
+        return ValueError(f"{message} If not, {advice}" if message.endswith("?") else f"{message}; {advice}")
 
     def _wanted(self, name: str) -> bool:
         role = self.roles[name].role if name in self.roles else self.settings.roles.get(name)
