@@ -218,6 +218,7 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         ('{"a": 1}\n\n{"a": \n', {}, "line 3: this is not JSON"),
         ('{"a": 1}\n3\n', {}, "line 2: '3' is not an object"),
         ('{"a": [1, 2]}\n', {}, "line 1: key 'a' holds '[1, 2]'"),
+        ('{"a": {"b": 1}}\n', {}, "are read: remove it, or give its values keys of their own"),
         ('{"a": 1}\n{"a": -Infinity}\n', {}, "line 2: key 'a': -inf is not a finite number"),
         ('{"a": 1e999}\n', {}, "line 1: key 'a': inf is not a finite number"),
         ('[{"a": 1}]\n', {}, "this is one JSON array"),

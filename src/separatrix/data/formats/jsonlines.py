@@ -256,7 +256,8 @@ def _object(text: bytes, encoding: str) -> tuple[dict[str, Any], str]:
     for name, value in values.items():
         if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str | None) for item in value)):
             what = f"key {shown(name)} holds {shown(json.dumps(value))}"
-            return {}, f"{what}; only numbers, strings, true, false and lists of strings are read"
+            kinds = "only numbers, strings, true, false and lists of strings are read"
+            return {}, f"{what}; {kinds}: remove it, or give its values keys of their own"
         if isinstance(value, float) and value != value:
             values[name] = None  # Python writes NaN where a number is missing
         elif isinstance(value, float) and not abs(value) < np.inf:
