@@ -169,8 +169,9 @@ def test_sparse_matrices_stay_sparse_and_the_largest_are_refused_by_those_that_c
 def test_a_model_that_fails_is_a_row_with_its_reason():
     X, y = load_iris(return_X_y=True)
     found = compare(X[:101], y[:101])
-    assert found.folds == 2
-    assert found.notes == ["2 folds, not 5: class '2' has only 1 example, so no fold both learns it and tests it"]
+    assert found.folds == 5
+    rare = "1 class with fewer examples than the 5 folds: 2 (1): not every fold tests them"
+    assert found.notes == [f"{rare}; no fold both learns and tests a class of one example"]
     named = compare(X[:101], y[:101], feature_names=list("abcd"), models="lda")
     assert [note.split(" (")[0] for note in named.notes[:-1]] == [
         "column 'c' alone predicts the label",

@@ -157,17 +157,20 @@ def _fractions(classes: Array) -> list[str]:
 
 def _splits(codes: Codes, counts: Ints, classes: Array, folds: int, seed: int) -> tuple[list[tuple[Ints, Ints]], list[str]]:
     """Return the training and test rows of each fold, and notes for the user."""
-    fewest = int(counts.min())
     notes = []
     if counts.max() == 1:
         notes.append("no class has two examples, so no fold both learns and tests one: the accuracies say nothing")
         return list(KFold(min(folds, len(codes)), shuffle=True, random_state=seed).split(codes)), notes
-    if fewest < folds:
-        rare = classes[int(counts.argmin())]
-        requested, folds = folds, max(2, fewest)
-        notes.append(f"{folds} folds, not {requested}: class {str(rare)!r} has only {counted(fewest, 'example')}")
-        if fewest == 1:
-            notes[-1] += ", so no fold both learns it and tests it"
+    most = int(counts.max())
+    if most < folds:
+        notes.append(f"{most} folds, not {folds}: no class has more than {counted(most, 'example')}")
+        folds = most
+    rare = np.flatnonzero(counts < folds).tolist()
+    if rare:
+        named = ", ".join(f"{classes[k]} ({counts[k]})" for k in rare[:5]) + (" …" if len(rare) > 5 else "")
+        single = "; no fold both learns and tests a class of one example" if counts.min() == 1 else ""
+        few = f"{counted(len(rare), 'class')} with fewer examples than the {folds} folds: {named}"
+        notes.append(f"{few}: not every fold tests them{single}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         split = StratifiedKFold(folds, shuffle=True, random_state=seed).split(codes, codes)
