@@ -133,6 +133,14 @@ def test_the_score_of_a_class_that_a_fold_never_saw_is_null_in_json(tmp_path):
     ]
 
 
+def test_folds_say_that_they_have_no_threshold():
+    chosen = train(MATRIX, label=CODES, folds=3, holdout=0.2, optimize="f1")
+    plain = train(MATRIX, label=CODES, folds=3, holdout=0.2)
+    assert chosen.summary["folds"]["accuracy"] == plain.summary["folds"]["accuracy"]
+    note = "the folds predict without the threshold that optimize= chooses on the held-out rows"
+    assert note in chosen.summary["folds"]["notes"] and note not in plain.summary["folds"]["notes"]
+
+
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_out_of_fold_predictions_are_written(folder, tmp_path, ending):
     path = tmp_path / f"oof.{ending}"

@@ -138,7 +138,7 @@ def test_the_report_shows_the_rows_that_are_wrong(path, tmp_path, memory, valida
     assert summary["report"] == str(report)
     for error, own in zip(summary["evaluation"]["errors"], expected.errors, strict=True):
         line = int(rows["index"][own.row]) + 2
-        assert error["place"] == f"{path}, line {line}"
+        assert error["place"] == f"{path}, line {line}" and error["row"] == own.row
         assert error["values"]["note"] == f"<b>{line - 2}</b>" and error["true"] == rows["kind"][own.row]
     page = report.read_text()
     assert "&lt;b&gt;" in page and "<b>0</b>" not in page and "Weights" in page

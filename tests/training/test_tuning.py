@@ -243,6 +243,7 @@ def test_what_a_search_cannot_do(folder, tmp_path):
     early = failure(data, "--tune", "--holdout", 0.2, "--early-stopping")
     assert "--tune cannot be combined with --early-stopping" in early
     assert "cannot be combined with --checkpoint" in failure(data, "--tune", "--checkpoint", tmp_path / "c.ckpt")
+    assert "--budget is the time for a search: use --tune" in failure(data, "--budget", 30)
     assert "--ngrams cannot be combined with --char-ngrams" in failure(data, "--ngrams", 1, "--char-ngrams", 3)
     assert "--ngrams 3-1 is not a range" in failure(data, "--ngrams", "3-1")
     assert "--bins cannot be combined with --numbers standard" in failure(data, "--bins", 8, "--numbers", "standard")

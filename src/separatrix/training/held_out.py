@@ -66,7 +66,7 @@ def evaluate_held_out(options: TrainOptions, learner: LinearLearner, held_out: B
         tally.unknown_labels[str(label)] += count
     chosen = [what for what, is_chosen in _chosen_on_these_rows(options).items() if is_chosen]
     notes = [f"{' and '.join(chosen)} on these rows: the figures are optimistic for other rows"] if chosen else []
-    evaluation = tally.evaluation(name, notes)
+    evaluation = _with_numbers(tally.evaluation(name, notes))
     if options.optimize is not None:
         evaluation = evaluation.optimize(options.optimize)
         learner.threshold_ = evaluation.cut or None
@@ -81,27 +81,22 @@ def _chosen_on_these_rows(options: TrainOptions) -> dict[str, bool]:
     }
 
 
+def _with_numbers(evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with errors named by the number of their row, in the order in which held-out rows were read."""
+    errors = [error._replace(row=int(error.place), place=f"held-out row {error.place}") for error in evaluation.candidates]
+    return evaluation.with_candidates(errors)
+
+
 def with_values(evaluation: Evaluation, options: TrainOptions, source: Source, validation: Source | None) -> Evaluation:
-    """Return the evaluation with the values of the most confident errors, which are read again."""
+    """Return the evaluation with the places and values of the most confident errors, which are read again."""
     read, fraction = (source, options.holdout) if validation is None else (validation, None)
-    described = {number: (f"held-out row {number}", dict[str, Any]()) for number in _numbers(evaluation)}
-    described |= _rows_at(set(described), read, source.label, fraction, options)
+    wanted = {error.row for error in evaluation.candidates}
+    described = dict(_rows_at(wanted, read, source.label, fraction, options))
     errors = []
-    for error, number in zip(evaluation.candidates, _numbers(evaluation), strict=True):
-        place, values = described[number]
+    for error in evaluation.candidates:
+        place, values = described.get(error.row, (error.place, error.values))
         errors.append(error._replace(place=place, values=values))
     return evaluation.with_candidates(errors)
-
-
-def without_values(evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation with errors named by their number alone, of rows that cannot be read again."""
-    errors = [error._replace(place=f"held-out row {error.place}") for error in evaluation.candidates]
-    return evaluation.with_candidates(errors)
-
-
-def _numbers(evaluation: Evaluation) -> list[int]:
-    """Return which held-out rows may be errors, counted from 0 in the order in which they were read."""
-    return [int(error.place) for error in evaluation.candidates]
 
 
 def _rows_at(

@@ -26,7 +26,6 @@ from separatrix.training.held_out import (
     evaluate_held_out,
     held_out_name,
     with_values,
-    without_values,
 )
 from separatrix.training.options import TrainOptions, size_of
 from separatrix.training.parts import features_for, learner_of
@@ -135,10 +134,8 @@ class Training:
             model = Model(learner, features, summary["facts"])
             model.summary, model.evaluation = summary, evaluation
             if evaluation is not None and options.report is not None:
-                described = (
-                    with_values(evaluation, options, source, validation) if rereadable else without_values(evaluation)
-                )
-                model.evaluation = described
+                if rereadable:
+                    model.evaluation = with_values(evaluation, options, source, validation)
                 summary["evaluation"]["errors"] = model.evaluation.to_dict()["errors"]
                 model.evaluation.report(options.report, model=model)
                 summary["report"] = str(options.report)

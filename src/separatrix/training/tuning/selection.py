@@ -44,6 +44,8 @@ def check_selection(options: TrainOptions) -> None:
         if not is_wanted(options):
             raise DataError("oof= needs folds: use folds=5, or tune=True")
         check_ending(options.oof)
+    if options.budget != TrainOptions.budget and not options.tune:
+        raise DataError("budget= is the time for a search: use tune=True")
     if not is_wanted(options):
         return
     what = "tune=True" if options.tune else "folds="
@@ -97,6 +99,8 @@ def select(options: TrainOptions, source: Source, progress: Progress) -> Selecti
         options.seed,
         report=lambda fold: progress.folds_done(fold + 1, n_folds),
     )
+    if options.optimize is not None:
+        validation.notes.append("the folds predict without the threshold that optimize= chooses on the held-out rows")
     figures["folds"] = {"folds": n_folds, "rows": examples.n, **validation.figures(), "notes": validation.notes}
     if options.oof is not None:
         write_out_of_fold(validation, options.oof)
