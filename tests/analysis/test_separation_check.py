@@ -285,6 +285,18 @@ def test_hostile_names_and_rows_show_as_text():
     assert all(len(line) <= 60 for line in check.text(60).splitlines())
 
 
+def test_many_rare_levels_are_decided():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] + rng.logistic(size=400) > 0).astype(int)
+    level = np.minimum(rng.geometric(0.12, 400) - 1, 29)
+    check = check_separation(np.column_stack([X, level[:, None] == np.arange(1, 30)]), y)
+    pure = {k for k in range(1, 30) if len(set(y[level == k])) == 1}
+    assert check.separation == "quasi-complete"
+    assert limits(check) == {f"x{k + 2}": inf if y[level == k][0] else -inf for k in pure}
+    assert check.rows == np.flatnonzero(np.isin(level, list(pure))).tolist()
+
+
 def test_undecided_is_said():
     rng = np.random.default_rng(0)
     check = check_separation(rng.normal(size=(3000, 30)), rng.integers(0, 2, 3000), time_limit=1e-9)

@@ -29,6 +29,8 @@ Signs = Callable[[list[Fraction]], Any]
 """The exact sign of ⟨w,a⟩ for every pair."""
 
 _P = modular.PRIME
+_LONG_WEIGHTS = 6000
+"""Weights with denominators of more bits are shortened."""
 
 
 @dataclass
@@ -121,7 +123,32 @@ def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
     basis_weights = dict(zip(basis, weights[: len(basis)], strict=True))
     multiple = max([Fraction(1), *(1 - weight / face.weights[t] for t, weight in basis_weights.items())])
     face_weights = [multiple * weight + basis_weights.get(t, Fraction(0)) for t, weight in enumerate(face.weights)]
-    return Face(np.concatenate([face.pairs, added]), face_weights + added_weights, None)
+    which = np.concatenate([face.pairs, added])
+    return Face(which, shortened(pairs, which, face_weights + added_weights), None)
+
+
+def shortened(pairs: Pairs, which: Ints, weights: list[Fraction]) -> list[Fraction]:
+    """Return weights that balance the same pairs, in fewer digits: each step upward would add those of a determinant.
+
+    All weights but those of a basis are rounded, and these are solved for. Where one would no longer be positive, they all
+    stay as they are.
+    """
+    top = max(weights)
+    if max(weight.denominator.bit_length() for weight in weights) < _LONG_WEIGHTS:
+        return weights
+    table, _ = reduced(pairs, which)
+    basis, columns = independent(table)
+    others = sorted(set(range(len(which))) - set(basis))
+    rounded = [Fraction(float(weights[t] / top)) for t in others]
+    if not all(rounded):
+        return weights
+    scale = max((weight.denominator for weight in rounded), default=1)
+    right = np.array([int(weight * scale) for weight in rounded], object) @ table[np.ix_(others, columns)]
+    solved = [weight / scale for weight in System(table[np.ix_(basis, columns)].T.copy()).solve(-right)]
+    if not all(weight > 0 for weight in solved):
+        return weights
+    short = dict(zip([*others, *basis], [*rounded, *solved], strict=True))
+    return [short[t] for t in range(len(which))]
 
 
 def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:

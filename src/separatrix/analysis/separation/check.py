@@ -34,8 +34,8 @@ from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 
-_SIGN_CELLS = 2e6
-"""Up to this many rows × columns² each coefficient's sign is examined by a proof of its own."""
+_SIGN_CELLS = 1e6
+"""Up to this many rows × columns² × coefficients each sign is examined by a proof of its own: about a second."""
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""
 
@@ -121,7 +121,8 @@ def _along(
     inside = np.flatnonzero((signs == 0) & pairs.exist)
     unique = spans_hyperplane(pairs, inside, rank)
     certain: dict[int, bool | None] = {}
-    if not unique and pairs.K == 2 and pairs.rows.n * float(pairs.m) ** 2 <= _SIGN_CELLS:
+    cells = pairs.rows.n * float(pairs.m) ** 2 * sum(number != 0 for number in vectors[0])
+    if not unique and pairs.K == 2 and cells <= _SIGN_CELLS:
         certain = _determined(pairs, vectors[0], exact, np.flatnonzero(signs > 0), deadline)
     infinite = [
         InfiniteCoefficient(
