@@ -395,3 +395,11 @@ def test_the_verb_refuses_bad_input_in_one_line(tmp_path, text, options, complai
 def test_a_model_can_be_made_from_its_line():
     for view in MAP:
         assert hasattr(view.make(Setting(0, 3)), "fit"), view.model
+
+
+def test_curves_choose_no_parameter_on_the_rows_that_they_hold_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 5))
+    y = X[:, 0] + 2.0 * rng.normal(size=120) > 0
+    comparison = compare(X, y, models=["averaged PA-I"], random_state=0)
+    assert comparison.curves["averaged PA-I"][-1].held_out == pytest.approx(comparison["averaged PA-I"].accuracy)

@@ -163,6 +163,8 @@ class Trial:
             self.curves, self.curves_of_folds = False, []
         learnable = np.flatnonzero(np.isin(y_test, y))
         if self.curves and learnable.size:
+            if getattr(model, "C", None) == "auto":  # which would be chosen on the rows that are held out here
+                model.set_params(C=model.C_)
             held_out = model.fit(X, y, X_val=X_test[learnable], y_val=y_test[learnable]).validation_scores_
             training = model.fit(X, y, X_val=X, y_val=y).validation_scores_
             self.curves_of_folds.append((training, [score * len(learnable) / len(y_test) for score in held_out]))
