@@ -27,6 +27,7 @@ from separatrix import (
 )
 from separatrix.analysis.evaluating.counting import Tally
 from separatrix.analysis.evaluating.display import as_text
+from separatrix.analysis.evaluating.ranking import comparable
 
 CLOSE = {"rel": 1e-12, "abs": 1e-12}
 
@@ -88,7 +89,7 @@ def test_figures_of_scores_equal_those_of_scikit_learn(K, n_labels, tied):
     true, decided, scores, shares = random_rows(K, K, n_labels=K + 2 if n_labels else None, tied=tied)
     evaluation = evaluation_of(true, decided, scores, shares, K)
     known = true < K
-    columns = np.column_stack([-scores, scores]) if K == 2 else scores
+    columns = np.column_stack([-scores, scores]) if K == 2 else comparable(scores, None)
     expected = [
         (
             metrics.roc_auc_score(true[known] == k, columns[known, k]),
@@ -153,7 +154,7 @@ def test_rows_of_one_class_have_no_roc_curve_and_the_reason_is_given():
 def test_a_class_without_rows_is_left_out_of_the_means_and_named():
     true, decided, scores, shares = random_rows(2, 3, n_labels=2)
     evaluation = evaluation_of(true, decided, scores, shares, 3)
-    both = [metrics.roc_auc_score(true == k, scores[:, k]) for k in range(2)]
+    both = [metrics.roc_auc_score(true == k, comparable(scores, None)[:, k]) for k in range(2)]
     assert evaluation.roc_auc == pytest.approx(np.mean(both), **CLOSE)
     assert "no row is of c2: balanced accuracy, ROC AUC and average precision leave them out" in evaluation.remarks()
 

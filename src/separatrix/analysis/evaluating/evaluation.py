@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from separatrix.analysis.evaluating.probability_bins import Calibration
-from separatrix.analysis.evaluating.ranking import Ranking, check_criterion, costs_of, wilson
+from separatrix.analysis.evaluating.ranking import Ranking, check_criterion, comparable, costs_of, wilson
 from separatrix.data.errors import counted
 from separatrix.engine.rows import Floats, Ints
 
@@ -34,7 +34,10 @@ class Baseline(NamedTuple):
 
 
 class ClassFigures(NamedTuple):
-    """The figures of one class; ROC AUC and average precision are those of the class against the rest, from its scores."""
+    """The figures of one class; ROC AUC and average precision are those of the class against the rest.
+
+    Of more than two classes they are by the probability or, without one, by the lead over the highest score of the others.
+    """
 
     precision: float
     recall: float
@@ -79,7 +82,8 @@ class Evaluation:
     baseline : `Baseline(label, accuracy)` of always predicting the most frequent label of these rows
     balanced_accuracy, macro_f1, weighted_f1 : as in scikit-learn; classes that are neither true nor predicted are left out
     by_class : `ClassFigures` of each class
-    roc_auc, average_precision : two classes: of the positive one; K classes: mean of each class against the rest
+    roc_auc, average_precision : two classes: of the positive one; K classes: mean of each class against the rest, by its
+        probability or, where there are none, by what its score is ahead of the highest of the others
     log_loss, brier, calibration_error : where there are probabilities
     confusion : rows by true class (first axis) and predicted class
     threshold : two classes: the score of the positive class above which it is predicted
@@ -180,15 +184,13 @@ class Evaluation:
 
     @cached_property
     def rankings(self) -> list[Ranking]:
-        """The rows ranked by the score of each class; empty where there are no scores."""
+        """The rows ranked for each class; empty where there are no scores."""
         if self.sample is None:
             return []
         known = self.sample.codes >= 0
         codes, scores = self.sample.codes[known], self.sample.scores[known]
-        return [Ranking.of(codes == k, self._column(scores, k)) for k in range(len(self.classes))]
-
-    def _column(self, scores: Floats, k: int) -> Floats:
-        return scores[:, k] if scores.shape[1] > 1 else scores[:, 0] * (1.0 if k else -1.0)
+        columns = np.hstack([-scores, scores]) if self.two_classes else comparable(scores, self.slope)
+        return [Ranking.of(codes == k, columns[:, k]) for k in range(len(self.classes))]
 
     @cached_property
     def by_class(self) -> dict[Any, ClassFigures]:

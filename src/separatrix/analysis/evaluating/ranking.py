@@ -116,6 +116,23 @@ class Ranking(NamedTuple):
         return np.asarray(-(costs[0] * fp + costs[1] * fn))
 
 
+def comparable(scores: Floats, slope: float | None) -> Floats:
+    """Return scores of several classes by which rows can be ranked for a class; raw ones may all be high in a row.
+
+    With the slope of calibrated probabilities they are log P(class); without, what a score is ahead of the highest other.
+
+    Examples
+    --------
+    >>> comparable(np.array([[3.0, 5.0, 4.0]]), None).tolist()
+    [[-2.0, 1.0, -1.0]]
+    """
+    second, first = np.partition(scores, -2, axis=1).T[-2:, :, None]
+    if slope is not None:
+        exponents = slope * (scores - first)
+        return np.asarray(exponents - np.log(np.exp(exponents).sum(axis=1, keepdims=True)))
+    return np.asarray(scores - np.where(scores == first, second, first))
+
+
 def costs_of(criterion: str) -> tuple[float, float]:
     """Return the costs of a false positive and of a false negative that "cost=FP:FN" names; raise for anything else.
 

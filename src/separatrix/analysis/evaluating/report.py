@@ -233,7 +233,7 @@ def _by_class(evaluation: Evaluation) -> str:
         values = ["" if value is None else f"{value:.4f}" for value in (*figures[:3], *figures[4:])]
         cells = "".join(f"<td class=n>{value}</td>" for value in [*values, f"{figures.rows:,}"])
         lines.append(f'<tr><th scope="row">{escape(str(label))}</th>{cells}</tr>')
-    table = _table("ROC AUC and average precision: of the class against the rest, from its scores", HEADS, lines)
+    table = _table("ROC AUC and average precision: of the class against the rest, from the scores", HEADS, lines)
     return f"<h2>Classes</h2>{table}"
 
 
