@@ -57,14 +57,15 @@ def leads(X, codes, direction, bias):
 
 
 @pytest.mark.parametrize("K", [2, 3])
-def test_small_problems_agree_with_enumeration(K):
+def test_small_problems_agree_with_enumeration_or_the_exact_simplex(K):
     rng = np.random.default_rng(K)
     seen = set()
-    for _ in range(scaled(60 if K == 2 else 15)):
+    for _ in range(scaled(60 if K == 2 else 20)):
         X, codes = small_problem(rng, K)
         bias = bool(rng.integers(2))
         check = check_separation(X, codes, fit_intercept=bias)
-        assert check.separation == brute_force.answer(X.tolist(), codes.tolist(), K, bias)[1]
+        oracle = brute_force if K == 2 else exact_oracle
+        assert check.separation == oracle.answer(X.tolist(), codes.tolist(), K, bias)[1]
         assert check.verify() and check.finite == (check.separation == "overlap")
         seen.add(check.separation)
         if check.certificate.proof.direction is not None:
@@ -294,6 +295,7 @@ def test_many_rare_levels_are_decided():
     pure = {k for k in range(1, 30) if len(set(y[level == k])) == 1}
     assert check.separation == "quasi-complete"
     assert limits(check) == {f"x{k + 2}": inf if y[level == k][0] else -inf for k in pure}
+    assert all(each.certain for each in check.infinite)
     assert check.rows == np.flatnonzero(np.isin(level, list(pure))).tolist()
 
 

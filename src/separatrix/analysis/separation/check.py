@@ -3,15 +3,13 @@
 A logistic likelihood has a finite maximum exactly if no direction w has all leads ⟨w,a⟩ ≥ 0 and one > 0 (Albert and Anderson
 1984). Along such a direction the likelihood rises for ever. The direction of the certificate is positive on every pair on
 which any such direction is (`proofs/separation.py`), so the rows with a positive lead are all that are separated. Its signs
-are those of every such direction where only one exists; where there are more, each coefficient is examined by a proof of its
-own: is there a direction of this kind on which the coefficient has the other sign?
+are those of every such direction where only one exists; where there are more, `signs.py` examines each coefficient.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -27,15 +25,14 @@ from separatrix.analysis.separation.collinear import (
 )
 from separatrix.analysis.separation.designs import Design, design_of
 from separatrix.analysis.separation.report import Collinear, EmptyCell, InfiniteCoefficient, SeparationCheck
+from separatrix.analysis.separation.signs import certain_signs
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Ints, Rows
-from separatrix.proofs.certificate import Certificate, certify, checked_proof
+from separatrix.proofs.certificate import Certificate, certify
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 
-_SIGN_CELLS = 1e6
-"""Up to this many rows × columns² × coefficients each sign is examined by a proof of its own: about a second."""
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""
 
@@ -120,10 +117,7 @@ def _along(
     rank = len(vectors) * (pairs.m - len(exact))
     inside = np.flatnonzero((signs == 0) & pairs.exist)
     unique = spans_hyperplane(pairs, inside, rank)
-    certain: dict[int, bool | None] = {}
-    cells = pairs.rows.n * float(pairs.m) ** 2 * sum(number != 0 for number in vectors[0])
-    if not unique and pairs.K == 2 and cells <= _SIGN_CELLS:
-        certain = _determined(pairs, vectors[0], exact, np.flatnonzero(signs > 0), deadline)
+    certain = {} if unique or pairs.K > 2 else certain_signs(pairs, vectors[0], exact, signs, deadline)
     infinite = [
         InfiniteCoefficient(
             names[j],
@@ -136,37 +130,6 @@ def _along(
         if number
     ]
     return infinite, outside
-
-
-def _determined(
-    pairs: Pairs, w: list[Fraction], exact: Dependencies, outside: Ints, deadline: float
-) -> dict[int, bool | None]:
-    """Tell for each nonzero coefficient whether it has this sign in every direction that separates all that w separates.
-
-    The vector −sign(wⱼ)·eⱼ joins the pairs. If a direction is positive on it and on all pairs outside the face, the sign of
-    the coefficient is not determined. None stands for undecided.
-    """
-    columns = [j for j in range(pairs.m) if j not in exact]
-    source = pairs.rows.source.toarray() if pairs.rows.sparse else np.asarray(pairs.rows.source)
-    X = np.concatenate([source.astype(np.float64), np.ones((pairs.rows.n, int(pairs.bias)))], axis=1)[:, columns]
-    codes = np.append(pairs.codes, 1)
-    determined: dict[int, bool | None] = {}
-    for t, j in enumerate(columns):
-        left = deadline - time.monotonic()
-        if not w[j] or left <= 0:
-            continue
-        opposite = np.zeros((1, len(columns)))
-        opposite[0, t] = -1.0 if w[j] > 0 else 1.0
-        rows = Rows(np.concatenate([X, opposite]))
-        proof = checked_proof(rows, codes, 2, False, False, None if left == inf else left)
-        if proof.separation is None:
-            determined[j] = None
-        elif proof.direction is None:
-            determined[j] = True
-        else:
-            positive = exact_signs(Pairs(rows, codes, 2, False), list(proof.direction[0])) > 0
-            determined[j] = not (positive[-1] and positive[outside].all())
-    return determined
 
 
 def _named(exact: Dependencies, names: list[str], rows: Rows, bias: bool) -> list[Collinear]:

@@ -23,7 +23,8 @@ Dependencies = dict[int, dict[int, Fraction]]
 MOST_COLUMNS = 1000
 """Of more columns the dependencies are not searched for."""
 _NEARLY = 1e-10
-_CELLS = 5e7
+MOST_CELLS = 5e7
+"""How many rows × columns² an elimination may have."""
 
 
 def dependencies(rows: Rows, bias: bool) -> Dependencies | None:
@@ -107,7 +108,7 @@ def spans_hyperplane(pairs: Pairs, inside: Ints, rank: int) -> bool | None:
         return True
     sample = inside[:: max(1, len(inside) // (4 * pairs.dim))]
     for which in (sample, inside):
-        if len(which) * float(pairs.dim) ** 2 > _CELLS:
+        if len(which) * float(pairs.dim) ** 2 > MOST_CELLS:
             return None
         if len(which) >= rank - 1 and len(independent(reduced(pairs, which)[0])[0]) == rank - 1:
             return True
