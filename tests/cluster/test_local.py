@@ -226,6 +226,15 @@ def test_the_command_line_refuses_what_an_engine_cannot(tables, tmp_path):
     assert "bad.csv, line 102: the label is missing" in call(*train, "--missing-label", "raise", status=2)
 
 
+@pytest.mark.parametrize(("engine", "package"), [("dask://localhost:1", "dask"), ("spark:local[2]", "pyspark")])
+def test_an_engine_that_is_not_installed_is_named_with_its_extra(tables, monkeypatch, engine, package):
+    extra = engine.partition(":")[0]
+    monkeypatch.delitem(sys.modules, f"separatrix.cluster.{extra}", raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    error = call("train", tables / "part-*.csv", "--label", "label", "--engine", engine, status=2)
+    assert f"engine '{engine}' needs the package {package}: pip install 'separatrix[{extra}]'" in error
+
+
 @pytest.mark.crash
 @pytest.mark.slow
 def test_a_killed_driver_goes_on_to_the_same_model(tmp_path):

@@ -19,13 +19,16 @@ def engine_of(engine: Any) -> Engine:
     scheme, _, rest = engine.partition(":") if isinstance(engine, str) else (package, "", "")
     if scheme == "local" and rest.isdigit() and int(rest):
         return Local(int(rest))
-    if scheme in ("dask", "distributed"):
-        from separatrix.cluster.dask import Dask
+    try:
+        if scheme in ("dask", "distributed"):
+            from separatrix.cluster.dask import Dask
 
-        return Dask(f"tcp:{rest}" if rest else engine)
-    if scheme in ("spark", "pyspark"):
-        from separatrix.cluster.spark import Spark
+            return Dask(f"tcp:{rest}" if rest else engine)
+        if scheme in ("spark", "pyspark"):
+            from separatrix.cluster.spark import Spark
 
-        return Spark(engine)
+            return Spark(engine)
+    except ModuleNotFoundError as error:
+        raise DataError(f"engine {engine!r} needs the package {error.name}: pip install 'separatrix[{scheme}]'") from None
     supported = "local:4, dask://HOST:PORT, spark://HOST:PORT, a dask.distributed Client or a SparkSession"
     raise DataError(f"engine {engine!r} is not known; supported are {supported}")
