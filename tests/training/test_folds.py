@@ -188,8 +188,9 @@ def test_rare_classes_are_named():
     assert "d (1)" in str(summary)
     validation = train(table, label="y", folds=5).cross_validation
     assert validation.predicted[62] != 3 and validation.scores[62, 3] == -np.inf
-    with pytest.raises(DataError, match="3 rows, fewer than folds"):
-        train({"x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]}, label="y", folds=5)
+    for options in ({"folds": 5}, {"tune": True}):
+        with pytest.raises(DataError, match="3 rows, fewer than folds"):
+            train({"x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]}, label="y", **options)
     with pytest.raises(DataError, match="one class alone"):
         train({"x": [1.0, 2.0, 3.0], "y": ["a", "b", "a"]}, label="y", folds=2)
 

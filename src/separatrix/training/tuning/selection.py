@@ -14,7 +14,7 @@ from separatrix.training.parts import features_for, learner_of
 from separatrix.training.progress import Progress
 from separatrix.training.tuning.candidates import TUNABLE, Candidate
 from separatrix.training.tuning.examples import read_examples
-from separatrix.training.tuning.folds import CrossValidation, Pipeline, cross_validate
+from separatrix.training.tuning.folds import CrossValidation, Pipeline, check_folds, cross_validate
 from separatrix.training.tuning.oof import check_ending, write_out_of_fold
 from separatrix.training.tuning.repeating import repeated
 from separatrix.training.tuning.search import Search, Tuned, tune
@@ -77,6 +77,7 @@ def select(options: TrainOptions, source: Source, progress: Progress) -> Selecti
     lean = replace(options, record=False)  # the folds' models are not kept
     figures: dict[str, Any] = {}
     if options.tune:
+        check_folds(examples, n_folds)
         search = Search(
             examples,
             lambda changes: _pipeline(replace(lean, **changes), source),
