@@ -257,6 +257,8 @@ def test_a_row_of_single_values_is_no_table(row):
     features = TableFeatures().fit({"age": [22, 38, 50], "job": ["cook", "clerk", "cook"]})
     with pytest.raises(ValueError, match=r"column '\w+' is one value, .*, and no list of values; a table of one row"):
         features.transform(row)
+    with pytest.raises(ValueError, match="X is one text, 'cook': put it into a list"):
+        features.transform("cook")
 
 
 def test_a_column_that_is_not_there_is_named_with_what_to_do():

@@ -128,6 +128,8 @@ def _from_pandas(X: Any) -> Any:
 
 
 def _from_array(X: Any) -> Any:
+    if isinstance(X, str):
+        raise ValueError(f"X is one text, {shown(X)}: put it into a list, [text]")
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(
