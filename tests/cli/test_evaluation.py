@@ -122,7 +122,8 @@ def test_wrong_options_are_named(folder):
         ("--threshold", "nan"): "is not a finite number",
         ("--threshold", "0", "--optimize", "f1"): "--threshold cannot be combined with --optimize",
         ("--optimize", "f2"): "--optimize f2 is not f1, balanced, accuracy or cost=FP:FN",
-        ("--positive", "eggs"): "--positive eggs is not one of the classes ham and spam",
+        ("--positive", "eggs"): "--positive eggs is not one of the classes ham and spam\n",
+        ("--positive", "Spam"): "is not one of the classes ham and spam; did you mean 'spam'?",
     }.items():
         refused = call(*arguments, *options, status=2)
         assert message in refused and refused.count("\n") == 1, refused

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from separatrix.analysis.evaluating.evaluation import MOST_ERRORS, Evaluation, RowError, Sample
 from separatrix.analysis.evaluating.probability_bins import Calibration
-from separatrix.data.errors import counted
+from separatrix.data.errors import counted, did_you_mean
 from separatrix.engine.labels import as_labels, check_kinds
 from separatrix.engine.parameters import NotFittedError
 from separatrix.engine.rows import Array, Floats, Ints
@@ -186,7 +186,8 @@ def positive_of(classes: list[Any], positive: Any) -> int:
     if len(classes) != 2:
         raise ValueError(f"positive= names one of two classes, but there are {counted(len(classes), 'class')}")
     if positive not in classes and str(positive) not in names:
-        raise ValueError(f"positive={positive!r} is not one of the classes {' and '.join(names)}")
+        classes_there = f"{' and '.join(names)}{did_you_mean(positive, names)}"
+        raise ValueError(f"positive={positive!r} is not one of the classes {classes_there}")
     return classes.index(positive) if positive in classes else names.index(str(positive))
 
 
