@@ -161,7 +161,7 @@ def by_statsmodels(X, y, glm):
     if glm and K > 2:
         return "–"
     exog = sm.add_constant(X, has_constant="skip")
-    with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             if glm:
@@ -170,7 +170,10 @@ def by_statsmodels(X, y, glm):
                 results = (sm.Logit if K == 2 else sm.MNLogit)(y, exog).fit(disp=False)
         except Exception as error:
             return f"{type(error).__name__}: {str(error).split(',')[0]}"
-    names = sorted({each.category.__name__ for each in caught} & {"PerfectSeparationWarning", "ConvergenceWarning"})
+    about_code = (DeprecationWarning, FutureWarning)
+    names = sorted({each.category.__name__ for each in caught if not issubclass(each.category, about_code)})
+    if not getattr(results, "converged", True):
+        names.append("not converged")
     spread = np.std(exog, axis=0)
     spread[spread == 0] = 1.0
     size = np.max(np.abs(np.asarray(results.params).reshape(len(spread), -1) * spread[:, None]))

@@ -174,11 +174,9 @@ class SeparationCheck:
     def text(self, width: int = 100, first_row: int = 0) -> str:
         """Return the report as text; rows are counted from `first_row`."""
         lines = textwrap.wrap(f"Separation: {STATES[self.separation]}", width, subsequent_indent="  ")
-        last = ""
-        for heading, text in self.facts(first_row):
-            begin = f"  {'' if heading == last else heading:<13}"
+        for heading, text in _headed_once(self.facts(first_row)):
+            begin = f"  {heading:<13}"
             lines += textwrap.wrap(text, width, initial_indent=begin, subsequent_indent=" " * 15, break_on_hyphens=False)
-            last = heading
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -186,7 +184,13 @@ class SeparationCheck:
 
     def _repr_html_(self) -> str:
         head = escape(f"Separation: {STATES[self.separation]}")
-        return f"<div><strong>{head}</strong>{facts_table(self.facts())}</div>"
+        return f"<div><strong>{head}</strong>{facts_table(_headed_once(self.facts()))}</div>"
+
+
+def _headed_once(facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return facts with a heading only where it changes."""
+    headings = [heading for heading, _ in facts]
+    return [("" if before == now else now, text) for before, (now, text) in zip(["", *headings], facts, strict=False)]
 
 
 def _plain(value: Any) -> Any:

@@ -83,7 +83,7 @@ def certify(
     else:
         size = f"{counted(certificate.proof.n, 'example')}, {counted(len(report.names), 'column')}"
         click.echo(f"{examples.name}: {size}, rows counted from 1 among those used")
-        click.echo(report.text(min(100, terminal_width()), first_row=1))
+        click.echo(in_options(report.text(min(100, terminal_width()), first_row=1)))
     if output is not None:
         same = [("label", label), ("positive", positive), ("model", model), ("model-formula", model_formula)]
         same += [("drop", name) for name in drop]
