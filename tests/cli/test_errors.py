@@ -41,7 +41,7 @@ def test_remedies_are_shown_as_options(message, shown):
 
 def test_every_option_of_a_remedy_exists():
     options = {flag for parameter in Verb("train", train, None).params for flag in parameter.opts}
-    elsewhere = {"--positive", "--budget", "--table"}
+    elsewhere = {"--positive", "--budget", "--table", "--time-limit"}
     assert {*OPTION_OF.values(), *ROLE_OPTIONS.values()} - options <= elsewhere
 
 
