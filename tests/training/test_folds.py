@@ -133,6 +133,14 @@ def test_the_score_of_a_class_that_a_fold_never_saw_is_null_in_json(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("how", [{"folds": 2}, {"folds": 5}, {"tune": True}])
+def test_folds_that_would_learn_from_one_class_are_refused(how):
+    labels = ["a"] * 20 + ["b"]
+    with pytest.raises(DataError, match="a fold would learn from one class alone"):
+        train(MATRIX[:21], label=labels, **how)
+    assert train(MATRIX[:22], label=[*labels, "c"], budget=1.0 if "tune" in how else 120.0, **how).cross_validation
+
+
 def test_folds_say_that_they_have_no_threshold():
     chosen = train(MATRIX, label=CODES, folds=3, holdout=0.2, optimize="f1")
     plain = train(MATRIX, label=CODES, folds=3, holdout=0.2)

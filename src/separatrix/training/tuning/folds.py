@@ -60,7 +60,7 @@ def check_folds(examples: Examples, n_folds: int) -> list[str]:
     counts = np.bincount(examples.codes, minlength=len(examples.classes))
     if n_folds > examples.n:
         raise DataError(f"folds={n_folds}: there are {counted(examples.n, 'row')}, fewer than folds")
-    if np.count_nonzero(counts > 1) + np.count_nonzero(counts == 1) * (n_folds > 2) < 2:
+    if np.count_nonzero(counts > 1) < 2 and _fewest_classes(examples.codes, n_folds) < 2:
         raise DataError(f"folds={n_folds}: too few rows of each class; a fold would learn from one class alone")
     rare = [k for k in np.flatnonzero(counts < n_folds).tolist() if counts[k]]
     if not rare:
@@ -71,6 +71,12 @@ def check_folds(examples: Examples, n_folds: int) -> list[str]:
         f"{counted(len(rare), 'class')} with fewer rows than the {n_folds} folds: {named}: not every fold has one to predict"
         + (single if any(counts[k] == 1 for k in rare) else "")
     ]
+
+
+def _fewest_classes(codes: Ints, n_folds: int) -> int:
+    """Return the fewest classes that a fold learns from; how many rows of a class a fold has depends on no seed."""
+    folds = fold_numbers(codes, n_folds, seed=0)
+    return min(len(np.unique(codes[folds != fold])) for fold in range(n_folds))
 
 
 @dataclass

@@ -74,6 +74,7 @@ def select(options: TrainOptions, source: Source, progress: Progress) -> Selecti
         missing_label=options.missing_label,
         report=progress.rows_read,
     )
+    check_folds(examples, n_folds)  # before a search of minutes
     lean = replace(options, record=False)  # the folds' models are not kept
     figures: dict[str, Any] = {}
     if options.tune:
