@@ -75,6 +75,14 @@ Label = Annotated[
     Option(metavar="COLUMN", group="data", help="Label column, by name or by number from 0; by default the last one."),
 ]
 Positive = Annotated[str | None, Option(metavar="CLASS", group="data", help="Class to separate from all the others.")]
+PositiveClass = Annotated[
+    str | None,
+    Option(
+        metavar="CLASS",
+        group="evaluation",
+        help="Of two classes the one that is looked for; by default the second in sorted order.",
+    ),
+]
 Drop = Annotated[list[str] | None, Option(metavar="COLUMN", group="data", help="Column to leave out; repeatable.")]
 Categorical = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Category column; repeatable.")]
 Text = Annotated[list[str] | None, Option(metavar="COLUMN", group="features", help="Text column; repeatable.")]

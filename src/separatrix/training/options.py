@@ -17,6 +17,7 @@ from separatrix.data.options import (
     MissingLabel,
     Number,
     Option,
+    PositiveClass,
     ReadingOptions,
     Sets,
     Text,
@@ -174,14 +175,7 @@ class TrainOptions(ReadingOptions):
             "store it in the model.",
         ),
     ] = None
-    positive: Annotated[
-        str | None,
-        Option(
-            metavar="CLASS",
-            group="evaluation",
-            help="Of two classes the one that is looked for; by default the second in sorted order.",
-        ),
-    ] = None
+    positive: PositiveClass = None
     report: Annotated[
         Path | None,
         Option(group="evaluation", help="Write a page of HTML about the held-out rows: curves, errors, weights."),

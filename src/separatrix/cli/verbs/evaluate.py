@@ -11,7 +11,7 @@ import click
 
 from separatrix.cli.errors import errors_reported
 from separatrix.cli.options import Json, ModelFile
-from separatrix.data.options import Data, Label, MissingLabel, Option, ReadingOptions
+from separatrix.data.options import Data, Label, MissingLabel, Option, PositiveClass, ReadingOptions
 
 
 def evaluate(
@@ -19,14 +19,7 @@ def evaluate(
     data: Data,
     label: Label = None,
     missing_label: MissingLabel = "skip",
-    positive: Annotated[
-        str | None,
-        Option(
-            metavar="CLASS",
-            group="evaluation",
-            help="Of two classes the one that is looked for; by default the second in sorted order.",
-        ),
-    ] = None,
+    positive: PositiveClass = None,
     threshold: Annotated[
         str | None,
         Option(
