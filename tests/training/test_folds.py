@@ -128,6 +128,7 @@ def test_the_score_of_a_class_that_a_fold_never_saw_is_null_in_json(tmp_path):
     table = FRAME.drop(columns="message").assign(kind=["rare", *FRAME["kind"][1:]])
     train(table, label="kind", folds=3, oof=tmp_path / "oof.jsonl")
     rows = [json.loads(line, parse_constant=pytest.fail) for line in (tmp_path / "oof.jsonl").read_text().splitlines()]
+    assert [row["row"] for row in rows] == list(range(1, N + 1))
     assert [row["row"] for row in rows if row["score of rare"] is None] == [
         row["row"] for row in rows if row["fold"] == rows[0]["fold"]
     ]
@@ -160,7 +161,7 @@ def test_out_of_fold_predictions_are_written(folder, tmp_path, ending):
     }[ending](path)
     names = ["row", "fold", "label", "prediction", "score of ham", "score of other", "score of spam"]
     assert list(table) == names
-    assert table["row"].tolist() == list(range(N))
+    assert table["row"].tolist() == list(range(1, N + 1))
     assert table["label"].tolist() == FRAME["kind"].tolist()
     means = (table["label"] == table["prediction"]).groupby(table["fold"]).mean()
     assert document["folds"]["accuracy"]["by_fold"] == pytest.approx(means.tolist())
@@ -175,7 +176,7 @@ def test_rows_without_a_label_and_held_out_rows_are_in_no_fold(tmp_path):
     model = train(tmp_path / "t.csv", folds=3, holdout=0.2)
     rows = model.cross_validation.table["row"].to_pylist()
     assert model.summary["rows"] == len(rows) and model.summary["held_out"] + len(rows) == N - 2
-    assert not {4, 70} & set(rows)
+    assert not {5, 71} & set(rows)
     assert model.cross_validation.table["label"].to_pylist() == frame["kind"][rows].tolist()
 
 

@@ -134,13 +134,13 @@ class CrossValidation:
 
     @cached_property
     def table(self) -> pa.Table:
-        """The predictions: `row` in the source from 0, `fold` from 0, `label`, `prediction`, probabilities and scores."""
+        """The predictions: `row` in the source and `fold` from 1, `label`, `prediction`, probabilities and scores."""
         import pyarrow as pa
 
         from separatrix.data.arrow_arrays import number_array, value_array
 
         names, labels = [str(label) for label in self.examples.classes.tolist()], value_array(self.examples.classes.tolist())
-        columns = {"row": number_array(self.examples.numbers), "fold": number_array(self.folds)}
+        columns = {"row": number_array(self.examples.numbers + 1), "fold": number_array(self.folds + 1)}
         columns["label"] = labels.take(number_array(self.examples.codes))
         columns["prediction"] = labels.take(number_array(self.predicted))
         if self.probabilities is not None:
