@@ -254,20 +254,6 @@ def test_columns_are_told_apart_as_train_does():
     }
 
 
-def test_numbers_that_identify_the_rows_are_left_out():
-    n = 120
-    x = np.random.default_rng(0).normal(size=n)
-    table = pd.DataFrame({"customer_no": np.random.default_rng(1).permutation(n) + 5000, "x": x, "place": np.arange(n) ** 2})
-    examples = table_of(table, {})
-    assert list(examples.schema.parts) == ["x", "place"]
-    assert examples.notes == [
-        "column 'customer_no' looks like an identifier (its name, 120 different whole numbers in 120 rows): "
-        "left out; keep it with roles={'customer_no': 'number'}",
-        "column 'place' looks like an identifier (120 different whole numbers in 120 rows, in order): "
-        "kept; leave it out with roles={'place': 'drop'}",
-    ]
-
-
 def test_naive_bayes_of_mixed_features_multiplies_the_parts():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 200)

@@ -159,3 +159,17 @@ def test_what_would_take_too_long_is_not_tried(monkeypatch):
     monkeypatch.setattr(model_trial, "VOTES", 1000)
     found = compare(X, y, models="voted perceptron")
     assert found.rows[0].note == "not measured after each pass: too many votes to count" and not found.curves
+
+
+def test_numbers_that_identify_the_rows_are_left_out():
+    n = 120
+    x = np.random.default_rng(0).normal(size=n)
+    table = pd.DataFrame({"customer_no": np.random.default_rng(1).permutation(n) + 5000, "x": x, "place": np.arange(n) ** 2})
+    examples = table_of(table, {})
+    assert list(examples.schema.parts) == ["x", "place"]
+    assert examples.notes == [
+        "column 'customer_no' looks like an identifier (its name, 120 different whole numbers in 120 rows): "
+        "left out; keep it with roles={'customer_no': 'number'}",
+        "column 'place' looks like an identifier (120 different whole numbers in 120 rows, in order): "
+        "kept; leave it out with roles={'place': 'drop'}",
+    ]

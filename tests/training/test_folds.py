@@ -177,7 +177,7 @@ def test_rows_without_a_label_and_held_out_rows_are_in_no_fold(tmp_path):
     rows = model.cross_validation.table["row"].to_pylist()
     assert model.summary["rows"] == len(rows) and model.summary["held_out"] + len(rows) == N - 2
     assert not {5, 71} & set(rows)
-    assert model.cross_validation.table["label"].to_pylist() == frame["kind"][rows].tolist()
+    assert model.cross_validation.table["label"].to_pylist() == frame["kind"][np.array(rows) - 1].tolist()
 
 
 def test_a_pipe_is_read_for_the_folds_and_for_the_model(folder, tmp_path):
