@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold
 from separatrix import Perceptron, compare, load
 from separatrix.analysis import model_trial
 from separatrix.analysis.catalogue import MAP, View
-from separatrix.analysis.model_features import Form
+from separatrix.analysis.model_features import Form, table_of
 from separatrix.cli import app
 
 RUNNER = CliRunner()
