@@ -24,7 +24,7 @@ from benchmarks.pages import put
 
 FORMAT = 1
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
-PEERS = ("vowpalwabbit", "liblinear-official", "river", "fastapi", "uvicorn", "dask", "pyspark")
+PEERS = ("vowpalwabbit", "liblinear-official", "river", "starlette", "uvicorn", "dask", "pyspark")
 LARGEST = 150_000
 OVERVIEW = "overview"
 HEADLINES = (

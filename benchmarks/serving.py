@@ -55,19 +55,17 @@ def stream():
 
 def river_application():
     """River's perceptron behind our skeleton: one example a request, or a line each; nothing is kept on a disk."""
-    from fastapi import Request
     from river import linear_model
+    from starlette.requests import Request
 
     from separatrix.web.skeleton import JSON, skeleton
 
-    app = skeleton("river", body_limit=8 << 20)
+    app = skeleton(body_limit=8 << 20)
     model = linear_model.Perceptron()
 
-    @app.get("/hello")
-    async def hello():
+    async def hello(request: Request):
         return JSON({"hello": "you"})
 
-    @app.post("/learn")
     async def learn(request: Request):
         body = await request.body()
         lines = body.split(b"\n") if request.headers.get("content-type") == LINES else [body]
@@ -76,6 +74,8 @@ def river_application():
             model.learn_one(told["features"], told["label"] == "spam")
         return JSON({"learned": len(lines)})
 
+    app.add_route("/hello", hello)
+    app.add_route("/learn", learn, methods=["POST"])
     return app
 
 

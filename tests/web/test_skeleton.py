@@ -4,26 +4,27 @@ import asyncio
 
 import httpx
 import pytest
+from starlette.requests import Request
 
 from separatrix.web.listening import PortInUseError, listen, url_of
-from separatrix.web.skeleton import skeleton
+from separatrix.web.skeleton import JSON, skeleton
 
 
 def an_app():
-    app = skeleton("a trial", body_limit=1000)
+    app = skeleton(body_limit=1000)
 
-    @app.get("/hello")
-    def hello():
-        return {"hello": "you", "nothing": float("nan")}
+    def hello(request: Request):
+        return JSON({"hello": "you", "nothing": float("nan")})
 
-    @app.post("/count")
-    async def count(numbers: list[int]):
-        return {"sum": sum(numbers)}
+    async def count(request: Request):
+        return JSON({"sum": sum(await request.json())})
 
-    @app.get("/fail")
-    def fail():
+    def fail(request: Request):
         raise RuntimeError("a secret of the server")
 
+    app.add_route("/hello", hello)
+    app.add_route("/count", count, methods=["POST"])
+    app.add_route("/fail", fail)
     return app
 
 
@@ -83,7 +84,6 @@ def test_a_long_body_is_refused_whether_or_not_its_length_is_said():
 
 
 def test_errors_are_one_sentence_without_a_trace():
-    assert ask("POST", "/count", json=["a"]).json()["error"].startswith("0: Input should be a valid integer")
     assert ask("GET", "/nothing").json() == {"error": "Not Found"}
     reply = ask("GET", "/fail")
     assert reply.status_code == 500

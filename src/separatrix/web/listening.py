@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS = 10.0
@@ -105,7 +105,7 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _config(app: FastAPI) -> uvicorn.Config:
+def _config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=HeaderDeadlineProtocol,
@@ -120,7 +120,7 @@ def _config(app: FastAPI) -> uvicorn.Config:
     )
 
 
-def serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+def serve(app: ASGIApp, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until the process receives SIGINT or SIGTERM; `ready` is called once requests are accepted."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     with suppress(ImportError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The FastAPI application that the lab and the server start from: host check, body limit, security headers, error replies.
+"""The Starlette application that the lab and the server start from: host check, body limit, security headers, error replies.
 
 Any web page can make a browser send requests to a server on the loopback interface. Two checks prevent misuse: the Host
 header must be one of our names (this defeats DNS rebinding), and a request that writes must not come from another origin.
@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
-from starlette.exceptions import HTTPException as AnyHTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from separatrix import __version__
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Lifespan, Message, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 HEADERS = [
@@ -50,11 +48,10 @@ def error_reply(status: int, message: str, headers: dict[str, str] | None = None
     return JSON({"error": message}, status_code=status, headers=headers)
 
 
-def skeleton(title: str, *, hosts: Iterable[str] = (), body_limit: int, **options: Any) -> FastAPI:
+def skeleton(*, hosts: Iterable[str] = (), body_limit: int, lifespan: Lifespan[Starlette] | None = None) -> Starlette:
     """Return an application that accepts the loopback names and `hosts`, and bodies of at most `body_limit` bytes."""
-    app = FastAPI(title=title, version=__version__, default_response_class=JSON, docs_url=None, redoc_url=None, **options)
-    app.add_exception_handler(AnyHTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app = Starlette(lifespan=lifespan)
+    app.add_exception_handler(HTTPException, _http_error)
     app.add_middleware(GateMiddleware, hosts={*LOOPBACK, *hosts}, body_limit=body_limit)
     return app
 
@@ -132,12 +129,5 @@ def _host_name(host: str) -> str:
 
 
 async def _http_error(request: Request, error: Exception) -> JSON:
-    assert isinstance(error, AnyHTTPException)
+    assert isinstance(error, HTTPException)
     return error_reply(error.status_code, str(error.detail), dict(error.headers or {}))
-
-
-async def _invalid_request(request: Request, error: Exception) -> JSON:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-    return error_reply(422, f"{place}: {first['msg']}")

@@ -67,6 +67,18 @@ def test_what_cannot_be_run_is_one_sentence(recipe, status, message):
     assert "Traceback" not in reply.text
 
 
+def test_a_body_that_is_no_recipe_is_one_sentence():
+    def refusal(content, kind="application/json"):
+        reply = ask("POST", "/api/run", content=content, headers={"content-type": kind})
+        return reply.status_code, reply.json()["error"]
+
+    assert refusal(b'{"rule": "none"}')[1].startswith("rule: 'none' is not one of perceptron, ")
+    assert refusal(b'{"n": ')[1].startswith("the body: Invalid JSON: EOF while parsing")
+    assert refusal(b"[]") == (422, "the body: Input should be an object")
+    assert refusal(b'{"gap": NaN}') == (422, "gap: Input should be a finite number")
+    assert refusal(b"{}", "text/plain") == (422, "the body: send the recipe as application/json")
+
+
 def test_foreign_hosts_foreign_pages_and_large_bodies_are_turned_away():
     recipe = {"data": "lecture:L4.1"}
     assert ask("GET", "/", host="evil.example").status_code == 421

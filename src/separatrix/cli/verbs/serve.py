@@ -142,8 +142,8 @@ def serve(options: ServeOptions) -> int:
                 f"model add --model {shlex.quote(str(options.state))}"
             )
         try:
-            import fastapi  # noqa: F401
             import orjson  # noqa: F401
+            import starlette  # noqa: F401
             import uvicorn  # noqa: F401
         except ImportError as error:
             fail("serve", f"needs the package {error.name}: pip install 'separatrix[web]'")

@@ -8,23 +8,27 @@ from collections.abc import Callable
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI, HTTPException
-from fastapi.responses import Response
+from pydantic import ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from separatrix.web.lab.document import document
 from separatrix.web.lab.menus import menus
 from separatrix.web.lab.page import STATIC, page
 from separatrix.web.lab.recipe import Recipe
 from separatrix.web.listening import listen, url_of
-from separatrix.web.skeleton import skeleton
+from separatrix.web.skeleton import JSON, skeleton
 
 BODY_LIMIT = 2_000_000
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
-def lab() -> FastAPI:
+def lab() -> Starlette:
     """Return the application."""
-    app = skeleton("separatrix lab", body_limit=BODY_LIMIT, openapi_url=None)
+    app = skeleton(body_limit=BODY_LIMIT)
     one_at_a_time = threading.Lock()
 
     def trained(recipe: Recipe) -> dict[str, Any]:
@@ -34,28 +38,42 @@ def lab() -> FastAPI:
             except ValueError as problem:
                 raise HTTPException(400, " ".join(str(problem).split())) from None
 
-    @app.get("/")
-    def front() -> Response:
+    def front(request: Request) -> Response:
         return _asset("index.html")
 
-    @app.get("/static/{name}")
-    def static(name: str) -> Response:
-        return _asset(name)
+    def static(request: Request) -> Response:
+        return _asset(request.path_params["name"])
 
-    @app.get("/api/choices")
-    def choices() -> dict[str, Any]:
-        return menus() | {"defaults": Recipe().model_dump()}
+    def choices(request: Request) -> Response:
+        return JSON(menus() | {"defaults": Recipe().model_dump()})
 
-    @app.post("/api/run")
-    def run(recipe: Recipe) -> dict[str, Any]:
-        return trained(recipe)
+    async def run(request: Request) -> Response:
+        recipe = await _recipe(request)
+        return await run_in_threadpool(lambda: JSON(trained(recipe)))
 
-    @app.post("/api/page")
-    def whole_page(recipe: Recipe) -> Response:
+    async def whole_page(request: Request) -> Response:
+        recipe = await _recipe(request)
         headers = {"content-disposition": "attachment"}
-        return Response(page(trained(recipe)), media_type="text/html", headers=headers)
+        return await run_in_threadpool(lambda: Response(page(trained(recipe)), media_type="text/html", headers=headers))
 
+    app.add_route("/", front, methods=["GET"])
+    app.add_route("/static/{name}", static, methods=["GET"])
+    app.add_route("/api/choices", choices, methods=["GET"])
+    app.add_route("/api/run", run, methods=["POST"])
+    app.add_route("/api/page", whole_page, methods=["POST"])
     return app
+
+
+async def _recipe(request: Request) -> Recipe:
+    """Return the recipe in the body of a request; what is wrong with it is answered with status 422."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise HTTPException(422, "the body: send the recipe as application/json")
+    try:
+        return Recipe.model_validate_json(await request.body())
+    except ValidationError as invalid:
+        error = invalid.errors()[0]
+        place = ".".join(str(part) for part in error["loc"]) or "the body"
+        raise HTTPException(422, f"{place}: {error['msg'].removeprefix('Value error, ')}") from None
 
 
 def _asset(name: str) -> Response:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
 
 from separatrix.data.built_in import NAMES
 from separatrix.data.errors import DataError
@@ -37,9 +36,7 @@ def _one_of(names: Iterable[str]) -> AfterValidator:
 
     def check(name: str) -> str:
         if name not in allowed:
-            raise PydanticCustomError(
-                "choice", "{name} is not one of {allowed}", {"name": repr(name), "allowed": ", ".join(allowed)}
-            )
+            raise ValueError(f"{name!r} is not one of {', '.join(allowed)}")
         return name
 
     return AfterValidator(check)

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import orjson
-from fastapi import FastAPI, Request
-from fastapi.responses import FileResponse, Response
+from starlette.applications import Starlette
 from starlette.background import BackgroundTask
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response
 
 from separatrix.learners.online import OnlineLearner
 from separatrix.web.server import openapi, queries, snapshots
@@ -99,7 +99,7 @@ def application(
     hosts: tuple[str, ...] = (),
     requests_logged: bool = False,
     payloads_logged: bool = False,
-) -> FastAPI:
+) -> Starlette:
     """Return the application of a writer; its lifespan starts and closes the writer."""
     limits, allowed = writer.limits, tokens or Tokens()
     reader = writer.reader
@@ -111,14 +111,13 @@ def application(
     started = time.time()
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
         writer.start()
         yield
         reading_store.db.close()
         await asyncio.to_thread(writer.close)
 
-    app = skeleton("separatrix serve", hosts=hosts, body_limit=limits.body, lifespan=lifespan)
-    app.openapi = lambda: schema  # type: ignore[method-assign]
+    app = skeleton(hosts=hosts, body_limit=limits.body, lifespan=lifespan)
     app.add_exception_handler(RequestError, _request_error)
     app.add_middleware(MetricsMiddleware, metrics=request_metrics)
 
@@ -212,6 +211,7 @@ def application(
         app.add_route(f"/{handler.__name__}", handler, methods=["POST"])
     for handler in (ledger, stats, model, metrics, healthz, readyz):
         app.add_route(f"/{handler.__name__}", handler, methods=["GET"])
+    app.add_route("/openapi.json", _page(orjson.dumps(schema), "application/json"))
     for path, (name, kind) in _PAGES.items():
         app.add_route(path, _page(files("separatrix.web").joinpath("static", "status", name).read_bytes(), kind))
     return app
@@ -219,7 +219,7 @@ def application(
 
 def _page(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
     async def page(request: Request) -> Response:
-        return Response(content, media_type=f"{kind}; charset=utf-8")
+        return Response(content, media_type=kind)
 
     return page
 
