@@ -103,17 +103,33 @@ def score(data, indices, indptr, i, d, W, b, K, scores):
         for k in range(K):
             scores[k] = 0.0
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
-        far = end - AHEAD if W.size > NEAR and end - begin > AHEAD else begin
-        for p in range(begin, end):
+        far = end - AHEAD - THREE if W.size > NEAR and end - begin > AHEAD + THREE else begin
+        p = begin
+        while p + FOUR <= end:  # four entries at a time, so that a score is loaded and stored once for all four
             if p < far:
-                first = np.uint64(indices[p + AHEAD]) * K
-                for w in range(first, first + K, np.uint64(8)):
-                    prefetch_near(W, w)
-                prefetch_near(W, first + K - ONE)
+                for q in range(p, p + FOUR):
+                    first = np.uint64(indices[q + AHEAD]) * K
+                    for w in range(first, first + K, np.uint64(8)):
+                        prefetch_near(W, w)
+                    prefetch_near(W, first + K - ONE)
+            x0, x1 = np.float64(data[p]), np.float64(data[p + ONE])
+            x2, x3 = np.float64(data[p + TWO]), np.float64(data[p + THREE])
+            w0, w1 = np.uint64(indices[p]) * K, np.uint64(indices[p + ONE]) * K
+            w2, w3 = np.uint64(indices[p + TWO]) * K, np.uint64(indices[p + THREE]) * K
+            for k in range(K):
+                s = scores[k]
+                s += x0 * W[w0 + k]
+                s += x1 * W[w1 + k]
+                s += x2 * W[w2 + k]
+                s += x3 * W[w3 + k]
+                scores[k] = s
+            p += FOUR
+        while p < end:
             x = np.float64(data[p])
             w = np.uint64(indices[p]) * K
             for k in range(K):
                 scores[k] += x * W[w + k]
+            p += ONE
     for k in range(K):
         scores[k] += b[k]
 
