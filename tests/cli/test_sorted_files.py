@@ -11,7 +11,6 @@ from separatrix import AveragedPerceptron, KernelPerceptron, Perceptron, TableFe
 from separatrix.analysis.tracing import presentations
 from separatrix.cli import app
 from separatrix.data.reading import open_source
-from separatrix.engine.orders import order_for, visits
 from separatrix.engine.rows import Rows
 from separatrix.learners.linear import AveragedLearner
 from separatrix.training.summary import warnings_about
@@ -236,14 +235,6 @@ def test_a_shuffle_of_sorted_rows_mixes_the_classes_and_can_be_traced():
         quantiles = [0.1, 0.5, 0.9, 0.99]
         np.testing.assert_allclose(np.quantile(gaps, quantiles), np.log1p(-np.array(quantiles)) / np.log1p(-rate), rtol=0.15)
         assert np.corrcoef(y[rows][1:], y[rows][:-1])[0, 1] == pytest.approx(0, abs=0.02)
-
-
-def test_a_shuffle_of_sorted_rows_reads_neighbours_of_large_classes_together():
-    X, y, mixed = rare_class(100_000, 2)
-    rows = Rows(X)
-    visited = next(visits(order_for("shuffle", rows, y), rows, 0, 0)).order
-    near = [np.mean(np.abs(np.subtract.outer(part, part)) < 6) for part in (visited[:96], mixed[:96])]
-    assert near[0] > 3 * near[1]
 
 
 def test_a_kernel_perceptron_in_cyclic_order_on_sorted_rows_warns():

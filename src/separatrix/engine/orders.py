@@ -3,14 +3,13 @@
 Each order is a function of the examples, the seed and the pass only, so a pass can be repeated anywhere with the same
 result.
 
-`shuffle` respects the memory: visiting rows uniformly at random runs at 0.13–0.3 of the speed of reading them in order. It
+`shuffle` respects the memory: visiting short rows uniformly at random runs at 0.2–0.4 of the speed of reading in order. It
 cuts the rows into short runs at a random offset, permutes the runs, and visits windows of sixteen runs each, the rows of a
 window in a random pattern that all windows of a pass share. While one window is visited, the next one is prefetched. That
 mixes as well as a permutation where neighbours are no more alike than others. In rows sorted by label they are: most windows
-would lack the rare class, and the few others would have too much of it. There the labels are permuted uniformly, and each
-class with many rows brings them in windows of its own.
+would lack the rare class, and the few others would have too much of it. There the shuffle is a permutation.
 
-    shuffle       as above; where rows are few or long, a run has one row, and it is a permutation
+    shuffle       as above; where rows are few or long, or labels come in runs, it is a permutation
     permutation   every row once, uniformly at random
     cyclic        every row once, in the order of the data
     random        n rows drawn with replacement
@@ -44,27 +43,18 @@ class Visits(NamedTuple):
     soon: Ints = NO_ORDER
 
 
-class ByClass(NamedTuple):
-    """The shuffle of rows whose labels come in runs: the rows of each class with many of them, and all others together."""
-
-    groups: tuple[Ints, ...]
-
-
 def run_length(n: int, row_bytes: int) -> int:
     """Return how many neighbouring rows make a run of the shuffle."""
     return max(1, min(RUN_BYTES // row_bytes, n // FEWEST_RUNS))
 
 
-def order_for(order: str, rows: Rows, codes: Codes) -> str | ByClass:
-    """Return the order to visit these examples in: where labels come in runs, the shuffle goes by class."""
-    if order != "shuffle" or run_length(rows.n, rows.row_bytes) == 1 or are_mixed(codes):
-        return order
-    many = [c for c, m in enumerate(np.bincount(codes).tolist()) if run_length(m, rows.row_bytes) > 1]
-    others = np.flatnonzero(~np.isin(codes, many))
-    return ByClass((*(np.flatnonzero(codes == c) for c in many), others))
+def order_for(order: str, rows: Rows, codes: Codes) -> str:
+    """Return the order to visit these examples in: where labels come in runs, the shuffle is a permutation."""
+    by_runs = order == "shuffle" and run_length(rows.n, rows.row_bytes) > 1
+    return "permutation" if by_runs and not are_mixed(codes) else order
 
 
-def visits(order: str | ByClass, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
+def visits(order: str, rows: Rows, seed: int, number: int) -> Iterator[Visits]:
     """Yield the visits of pass `number`, from 0, block by block; `order` is that of `order_for`."""
     n, block = rows.n, rows.block
     if order == "cyclic":
@@ -75,32 +65,9 @@ def visits(order: str | ByClass, rows: Rows, seed: int, number: int) -> Iterator
         if order == "shuffle" and run > 1:
             yield from _shuffled(n, block, rng, run)
             return
-        if isinstance(order, ByClass):
-            whole = frozen(_interleaved(order.groups, rng, rows.row_bytes))
-        else:
-            whole = frozen(rng.integers(n, size=n) if order == "random" else rng.permutation(n))
+        whole = frozen(rng.integers(n, size=n) if order == "random" else rng.permutation(n))
     for begin in range(0, n, block):
         yield Visits(whole, begin, min(begin + block, n), whole[FETCH_AHEAD:])
-
-
-def _interleaved(groups: tuple[Ints, ...], rng: np.random.Generator, row_bytes: int) -> Ints:
-    """Return all rows, those of each group shuffled and at random places among the others.
-
-    Which group a visit goes to is a uniform permutation. The windows of a few groups are read side by side, so a page of
-    memory is looked up once for several rows: a permutation of all rows looks up a page or two for each.
-    """
-    group_of = np.repeat(np.arange(len(groups), dtype=np.min_scalar_type(len(groups))), [len(group) for group in groups])
-    places = np.argsort(rng.permutation(group_of), kind="stable")
-    order = np.empty(len(places), np.int64)
-    order[places] = np.concatenate([group[_windows(len(group), rng, row_bytes)] for group in groups])
-    return order
-
-
-def _windows(n: int, rng: np.random.Generator, row_bytes: int) -> Ints:
-    """Return 0 … n − 1 in the order of a shuffle."""
-    if (run := run_length(n, row_bytes)) == 1:
-        return rng.permutation(n)
-    return np.concatenate([visited.order[: visited.end].copy() for visited in _shuffled(n, n, rng, run)])
 
 
 def _shuffled(n: int, block: int, rng: np.random.Generator, run: int) -> Iterator[Visits]:

@@ -15,6 +15,7 @@ g·K on.
 import numpy as np
 
 from separatrix.kernels.arrays import Array, RowParts, Settings, SpreadParts, WeightParts
+from separatrix.kernels.bits import prefetch
 from separatrix.kernels.codes import NOBODY, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS, rule_code
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import sharpen, variance
@@ -22,6 +23,8 @@ from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, nor
 
 PERCEPTRON, MARGIN, PA, PA1, PA2 = (rule_code(name) for name in ("perceptron", "margin", "pa", "pa1", "pa2"))
 AROW_FULL = rule_code("arow-full")
+LATER = np.uint64(32)
+"""So many visits before a row is prefetched, so are its label and the place where a sparse row begins."""
 
 
 # What a rule is: a new one adds its branch to the functions from here to `step_size`.
@@ -234,6 +237,11 @@ def present(
         i = np.uint64(order[t]) if order.size > 0 else t
         if t < np.uint64(soon.size):
             fetch(data, indices, indptr, np.uint64(soon[t]), d)
+            if t + LATER < np.uint64(soon.size):
+                later = np.uint64(soon[t + LATER])
+                prefetch(codes, later)
+                if indptr.size > 0:
+                    prefetch(indptr, later)
         worth = 1.0
         if weight.size > 0:
             worth = weight[i]
