@@ -28,16 +28,15 @@ def _inverse(value):
 
 
 @kernel
-def eliminate(M: Array, width: int, upward: bool, order: Array, pivots: Array) -> int:
-    """Bring the first `width` columns of M into echelon form (reduced, if `upward`); return the rank.
+def eliminate(M: Array, first: int, last: int, upward: bool, rank: int, order: Array, pivots: Array) -> int:
+    """Bring columns first…last of M into echelon form (reduced, if `upward`), after those before; return the rank so far.
 
-    order[r] becomes the original row at place r, pivots[r] the column of its leading 1.
+    order[r] becomes the original row at place r, pivots[r] the column of its leading 1. `rank` is what the call for the
+    columns before returned, 0 at first; order is then 0, 1, 2, …
     """
     n, total = np.uint64(M.shape[0]), np.uint64(M.shape[1])
-    for i in range(n):
-        order[i] = i
-    rank = np.uint64(0)
-    for j in range(np.uint64(width)):
+    rank = np.uint64(rank)
+    for j in range(np.uint64(first), np.uint64(last)):
         if rank == n:
             break
         # Invariant: the rows above `rank` have their leading 1 in the columns pivots[0] < pivots[1] < … < j, and the rows
@@ -56,8 +55,8 @@ def eliminate(M: Array, width: int, upward: bool, order: Array, pivots: Array) -
         factor = _inverse(M[rank, j])
         for c in range(j, total):
             M[rank, c] = M[rank, c] * factor % _P
-        first = np.uint64(0) if upward else rank + np.uint64(1)
-        for i in range(first, n):
+        top = np.uint64(0) if upward else rank + np.uint64(1)
+        for i in range(top, n):
             if i != rank and M[i, j] != 0:
                 negative = _P - M[i, j]
                 for c in range(j, total):

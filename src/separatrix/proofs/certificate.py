@@ -8,36 +8,32 @@ distinction (Albert and Anderson 1984): *complete*; *quasi-complete* if some w h
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
-from itertools import pairwise
-from math import isfinite
+from math import inf
 from numbers import Real
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from separatrix.engine.labels import check_two_classes, encode, encode_as
 from separatrix.engine.rows import Array, Rows
 from separatrix.proofs import checker
+from separatrix.proofs.clock import TimeUp, begin, check_time, watched
+from separatrix.proofs.document import as_json, from_text
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import Proof, Witness
 from separatrix.proofs.prover import prove
 from separatrix.proofs.rationals import root
 from separatrix.proofs.wording import as_html, lines
 
-Kind = TypeVar("Kind")
-FORMAT = "separatrix certificate 1"
-FIELDS = (
-    *("format", "examples", "features", "feature_names", "classes", "bias", "verdict", "ties", "separation", "direction"),
-    *("margin", "geometric_margin", "radius_squared", "mistake_bound", "witness", "spanning", "equations"),
-)
-_LONG = 2000
-"""Numbers of more bits are written in hexadecimal; Python may refuse decimal ones of 640 digits."""
-_WHOLE = r"(?:0x[0-9a-f]+|\d+)"
+Progress = Callable[[str, str | None], None]
+_GRACE = 5.0
+"""The most seconds after the time limit that the check of a proof may take."""
 
 
 class Certificate:
@@ -167,27 +163,7 @@ class Certificate:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON, every rational as "p/q"; also write it to `path` if given."""
-        proof = self.proof
-        document = {
-            "format": FORMAT,
-            "examples": proof.n,
-            "features": proof.d,
-            "feature_names": self.feature_names,
-            "classes": self.classes,
-            "bias": proof.bias,
-            "verdict": proof.verdict,
-            "ties": proof.ties,
-            "separation": proof.separation,
-            "direction": _direction_out(proof.direction),
-            "margin": _margin_out(proof.margin),
-            "geometric_margin": _margin_out(proof.geometric),
-            "radius_squared": _written(proof.radius_squared),
-            "mistake_bound": _written_bound(proof.mistake_bound),
-            "witness": _witness_out(proof.witness),
-            "spanning": _witness_out(proof.spanning),
-            "equations": _direction_out(proof.equations),
-        }
-        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        text = as_json(self)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -195,35 +171,7 @@ class Certificate:
     @classmethod
     def from_json(cls, source: str | Path) -> Certificate:
         """Read a certificate from JSON text, or from a file given as a `Path`."""
-        try:
-            document = json.loads(source.read_text(encoding="utf-8") if isinstance(source, Path) else source)
-            if document["format"] != FORMAT:
-                raise ValueError(f"the format is {document['format']!r}, not {FORMAT!r}")
-            _check_fields(document, FIELDS)
-            classes, names = _classes(document["classes"]), document["feature_names"]
-            if names is not None and not all(isinstance(name, str) for name in _of(list, names)):
-                raise ValueError("feature_names must be strings")
-            proof = Proof(
-                n=_of(int, document["examples"]),
-                d=_of(int, document["features"]),
-                n_classes=len(classes),
-                bias=_of(bool, document["bias"]),
-                verdict=_of(str, document["verdict"]),
-                ties=_none_or(str, document["ties"]),
-                separation=_none_or(str, document["separation"]),
-                direction=None if document["direction"] is None else _direction_in(document["direction"]),
-                margin=_margin_in(document["margin"]),
-                geometric=_margin_in(document["geometric_margin"]),
-                radius_squared=_rational(document["radius_squared"]),
-                mistake_bound=_bound(document["mistake_bound"]),
-                witness=_witness_in(document["witness"]),
-                spanning=_witness_in(document["spanning"]),
-                equations=_direction_in(document["equations"]),
-            )
-            return cls(proof, classes, names)
-        except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as problem:
-            what = f"{problem} is missing" if isinstance(problem, KeyError) else str(problem).split("\n")[0]
-            raise ValueError(f"this is not a certificate: {what:.200}") from None
+        return cls(*from_text(source.read_bytes() if isinstance(source, Path) else source))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Certificate):
@@ -240,7 +188,13 @@ class Certificate:
 
 
 def certify(
-    X: Any, y: Any, *, fit_intercept: bool = True, exact: bool | str = "auto", time_limit: float | None = None
+    X: Any,
+    y: Any,
+    *,
+    fit_intercept: bool = True,
+    exact: bool | str = "auto",
+    time_limit: float | None = None,
+    progress: Progress | None = None,
 ) -> Certificate:
     """Prove whether a linear classifier can get every example right, by what margin, or which few examples forbid it.
 
@@ -252,7 +206,9 @@ def certify(
     exact : how the margin is computed. "auto" narrows its interval to about nine digits, with exact arithmetic where
         floating point stalls. True always uses exact arithmetic. False, if the verdict is enough, reports the margin of the
         first separator, an upper end that is easy to prove, and with a bias no geometric margin. The proof is always exact.
-    time_limit : in seconds; what is not decided by then stays "undecided".
+    time_limit : in seconds, the check of the proof included; what is not decided by then stays "undecided", or open.
+    progress : a function that is called with what is done now, and the verdict once it is proven (None before): "searching
+        for a separator or a witness", None. The verdict is known before the margin and the kind of separation.
 
     Examples
     --------
@@ -273,6 +229,7 @@ def certify(
         raise ValueError(f"exact must be 'auto', True or False, not {exact!r}")
     if not isinstance(fit_intercept, bool | np.bool_):
         raise ValueError(f"fit_intercept must be True or False, not {fit_intercept!r}")
+    begun = time.monotonic()
     if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
     rows, labels, names = read_examples(X, y)
@@ -282,110 +239,41 @@ def certify(
         raise ValueError(
             f"labels must be strings or numbers to stand in a certificate, not {type(classes.tolist()[0]).__name__}"
         )
-    proof = checked_proof(rows, codes, len(classes), bool(fit_intercept), exact, time_limit)
+    left = None if time_limit is None else float(time_limit) - (time.monotonic() - begun)
+    proof = checked_proof(rows, codes, len(classes), bool(fit_intercept), exact, left, progress)
     return Certificate(proof, classes.tolist(), names)
 
 
-def checked_proof(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
-    """Return a proof that the checker accepts, or one of "undecided"."""
-    proof = prove(rows, codes, n_classes, bias, exact, time_limit)
-    if proof.verdict == "undecided" or checker.fault(proof, rows.source, codes) is None:
-        return proof
-    return Proof(proof.n, proof.d, proof.n_classes, proof.bias, "undecided", radius_squared=proof.radius_squared)
+def checked_proof(
+    rows: Rows,
+    codes: Any,
+    n_classes: int,
+    bias: bool,
+    exact: bool | str,
+    time_limit: float | None,
+    progress: Progress | None = None,
+) -> Proof:
+    """Return the best proof that the checker accepts in time, or one of "undecided"."""
+    limit = inf if time_limit is None else time_limit
+    deadline = time.monotonic() + limit
+    accepted: list[Proof] = []
 
+    def tell(activity: str) -> None:
+        if progress is not None:
+            progress(activity, accepted[-1].verdict if accepted else None)
 
-def _direction_out(direction: Direction | None) -> list[list[str]] | None:
-    return None if direction is None else [[_written(number) for number in vector] for vector in direction]
+    def offer(proof: Proof) -> None:
+        if proof.verdict == "undecided":
+            return
+        with watched(deadline + min(_GRACE, limit / 10), tell):
+            begin("checking the proof")
+            if checker.fault(proof, rows.source, codes, check_time) is None:
+                accepted.append(proof)
+                tell("the verdict is proven")
 
-
-def _direction_in(vectors: Any) -> Direction:
-    return tuple(tuple(_rational(number) for number in vector) for vector in vectors)
-
-
-def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
-    if witness is None:
-        return None
-    return {"rows": witness.rows, "rivals": witness.rivals, "weights": [_written(weight) for weight in witness.weights]}
-
-
-def _witness_in(part: Any) -> Witness | None:
-    if part is None:
-        return None
-    _check_fields(part, ("rows", "rivals", "weights"))
-    rows, rivals = (tuple(_of(int, i) for i in part[name]) for name in ("rows", "rivals"))
-    return Witness(rows, rivals, tuple(_rational(weight) for weight in part["weights"]))
-
-
-def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
-    if part is None:
-        return None
-    return {
-        "lower": part.lower,
-        "upper": part.upper,
-        "direction": _direction_out(part.direction),
-        "least": _written(part.least),
-        "weights": _witness_out(part.weights),
-    }
-
-
-def _margin_in(part: Any) -> MarginProof | None:
-    if part is None:
-        return None
-    _check_fields(part, ("lower", "upper", "direction", "least", "weights"))
-    weights = _witness_in(part["weights"])
-    if weights is None:
-        raise ValueError("a margin has no weights")
-    lower, upper = part["lower"], part["upper"]
-    if not all(type(end) in (int, float) and isfinite(end) for end in (lower, upper)):
-        raise ValueError("a margin must be a finite number")
-    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, float(lower), float(upper))
-
-
-def _of(kind: type[Kind], value: Any) -> Kind:
-    """Return a value that must have exactly this type: True is not a number, and 3.9 is not a row."""
-    if type(value) is not kind:
-        raise ValueError(f"a value of type {type(value).__name__} should be of type {kind.__name__}")
-    return value
-
-
-def _check_fields(part: dict[str, Any], fields: Sequence[str]) -> None:
-    """Raise for a field that says something nobody proves."""
-    if unknown := set(part) - set(fields):
-        raise ValueError(f"{sorted(unknown)[0]!r:.60} is not a field of a certificate")
-
-
-def _none_or(kind: type[Kind], value: Any) -> Kind | None:
-    return None if value is None else _of(kind, value)
-
-
-def _classes(labels: Any) -> list[Any]:
-    """Return the classes; raise unless there are two or more, all of them strings, numbers or truth values, in order."""
-    kinds = {type(label) for label in _of(list, labels)}
-    if len(labels) < 2 or not (kinds in ({str}, {bool}) or kinds <= {int, float}):
-        raise ValueError("classes must be two or more strings, numbers or truth values")
-    if not all(low < high for low, high in pairwise(labels)):
-        raise ValueError("classes must be sorted and unique")
-    return list(labels)
-
-
-def _written(number: Fraction) -> str:
-    """Return "p" or "p/q"; long numbers are hexadecimal, because Python refuses to write long decimal ones."""
-    parts = [number.numerator] if number.denominator == 1 else [number.numerator, number.denominator]
-    return "/".join(hex(part) if part.bit_length() > _LONG else str(part) for part in parts)
-
-
-def _written_bound(bound: int | None) -> int | str | None:
-    return bound if bound is None or bound.bit_length() <= _LONG else hex(bound)
-
-
-def _rational(text: Any) -> Fraction:
-    """Return the number written as "p" or "p/q"; exponents are refused, as a short one stands for a huge number."""
-    if not isinstance(text, str) or not re.fullmatch(rf"-?{_WHOLE}(/{_WHOLE})?", text, re.ASCII):
-        raise ValueError(f"{text!r:.60} is not an integer or a fraction p/q")
-    return Fraction(*(int(part, 16 if "x" in part else 10) for part in text.split("/")))
-
-
-def _bound(value: Any) -> int | None:
-    if value is None or (isinstance(value, str) and re.fullmatch(_WHOLE, value, re.ASCII)):
-        return None if value is None else _rational(value).numerator
-    return _of(int, value)
+    with watched(deadline, tell), suppress(TimeUp):
+        offer(prove(rows, codes, n_classes, bias, exact, offer))
+    if accepted:
+        return accepted[-1]
+    radius_squared = Pairs(rows, codes, n_classes, bias).radius_squared
+    return Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=radius_squared)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.rationals import Whole, whole_columns
 
@@ -79,6 +80,7 @@ def _signs_of_integers(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
     row_of, rival_of = pairs.row_of(which), pairs.rival_of(which)
     step = max(1, _CHUNK_CELLS // pairs.m)
     for begin in range(0, len(which), step):
+        check_time()
         part = slice(begin, begin + step)
         rows, place = np.unique(row_of[part], return_inverse=True)
         scores = _integer_scores(pairs, rows, W)[place]

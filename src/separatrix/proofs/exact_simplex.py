@@ -7,14 +7,10 @@ one of them; Bland's rule (smallest index enters, smallest index leaves) guarant
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.rationals import Whole
-
-
-class TimeUp(Exception):  # noqa: N818
-    """The time limit was reached."""
 
 
 def alternative(rows: Whole, free: Whole, deadline: float) -> tuple[list[Fraction] | None, list[Fraction] | None]:
@@ -24,16 +20,16 @@ def alternative(rows: Whole, free: Whole, deadline: float) -> tuple[list[Fractio
     columns = [[*map(int, row), 1] for row in rows]
     columns += [[*map(int, row), 0] for row in free] + [[*(-int(v) for v in row), 0] for row in free]
     count, height = len(columns), dim + 1
-    table = [
-        [Fraction(column[i]) for column in columns] + [Fraction(int(i == t)) for t in range(height)] for i in range(height)
-    ]
+    table = []
+    for i in range(height):
+        check_time(deadline)
+        table.append([Fraction(column[i]) for column in columns] + [Fraction(int(i == t)) for t in range(height)])
     right = [Fraction(0)] * dim + [Fraction(1)]
     # Invariant: `table`, `right` and `cost` are the tableau of `basis`, with reduced costs and right ≥ 0.
     cost = [-sum((table[i][j] for i in range(height)), Fraction(0)) for j in range(count)] + [Fraction(0)] * height
     basis = list(range(count, count + height))
     while True:
-        if time.monotonic() > deadline:
-            raise TimeUp
+        check_time(deadline)
         enter = next((j for j in range(count) if cost[j] < 0), None)
         if enter is None:
             break
@@ -45,6 +41,7 @@ def alternative(rows: Whole, free: Whole, deadline: float) -> tuple[list[Fractio
         for i in range(height):
             factor = table[i][enter]
             if i != leave and factor:
+                check_time(deadline)  # one row of long fractions may take a second
                 table[i] = [a - factor * b if b else a for a, b in zip(table[i], table[leave], strict=True)]
                 right[i] -= factor * right[leave]
         factor = cost[enter]

@@ -21,11 +21,11 @@ from math import gcd, lcm
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof
 from separatrix.proofs.rationals import System, Whole, independent, root, root_above, root_below
-from separatrix.proofs.separator_search import check_time
 
 _GOAL = 1e-9
 """The relative width of the interval at which the search stops."""
@@ -104,9 +104,7 @@ class Hull:
         return self.balanced(solved, which) if (solved > 0).all() else None
 
 
-def interval(
-    pairs: Pairs, w: Floats, deadline: float, exact: bool | str, penalised: bool = True, near: Ints | None = None
-) -> MarginProof:
+def interval(pairs: Pairs, w: Floats, exact: bool | str, penalised: bool = True, near: Ints | None = None) -> MarginProof:
     """Return the proven interval of the margin, as narrow as it gets.
 
     `w` is some separator and `near` are pairs to begin with. Invariant of the loop: `lower` is the margin of `best_w` and
@@ -148,12 +146,12 @@ def interval(
             break
         keep = (weights > 0) | (leads[work] < 2 * length * length)
         work = np.union1d(work[keep], new)
-        check_time(deadline)
+        check_time()
     support = best[0][best[1] > 0]
     small = len(support) * pairs.dim <= _SMALL
     wanted = exact == "auto" and (small or not upper - lower <= _ENOUGH * upper)
     if exact is True or (wanted and _digits(pairs, support) <= _LONG):
-        polished = _exact(hull, support, upper - lower > _ENOUGH * upper, deadline)
+        polished = _exact(hull, support, upper - lower > _ENOUGH * upper)
         if polished is not None and polished.upper - polished.lower <= upper - lower + 1e-12 * upper:
             return polished
     return _rounded(hull, best_w, best[0], best[1])
@@ -243,7 +241,7 @@ def primitive(numbers: list[Fraction]) -> list[Fraction]:
     return [Fraction(number // common) for number in whole]
 
 
-def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> MarginProof | None:
+def _exact(hull: Hull, support: Ints, persistent: bool) -> MarginProof | None:
     """Return the exact nearest point by an active set method, or None where it does not end soon.
 
     Each round solves for the nearest point of the affine hull of the support. The most negative weight leaves the support;
@@ -251,7 +249,7 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
     conditions of Karush, Kuhn and Tucker hold, and the point is the nearest of the whole hull.
     """
     for _ in range(60 if persistent else 10):
-        check_time(deadline)
+        check_time()
         solved = _on_support(hull, support)
         if solved is None:
             return None

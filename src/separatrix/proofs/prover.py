@@ -7,19 +7,19 @@ and where floating point cannot decide, once more in other coordinates (`rescali
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from separatrix.engine.orders import order_for, visits
+from separatrix.engine.orders import Visits, order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run
+from separatrix.proofs.clock import TimeUp, begin, check_time
 from separatrix.proofs.exact_signs import exact_signs
-from separatrix.proofs.exact_simplex import TimeUp
 from separatrix.proofs.margin_interval import at_least, interval, primitive, squared
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof, Proof, Witness
@@ -28,6 +28,10 @@ from separatrix.proofs.rescaling import MovedPairs, at_ordinary_size, recoordina
 from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
 from separatrix.proofs.separator_search import Failures, Field, decide
 
+Offer = Callable[[Proof], None]
+
+_SOON = 20_000
+"""From so many numbers on, the verdict is offered before the rest is known."""
 _CYCLIC_PASSES = 20
 """In the order of the rows: the quickest, unless the classes come sorted."""
 _SHUFFLED_PASSES = 30
@@ -35,15 +39,23 @@ _JOINT_PASSES = 200
 """With more classes the hull has so many dimensions that many passes cost less than one nearest point."""
 
 
-def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, time_limit: float | None) -> Proof:
-    """Return a proof, or one of "undecided"; `certificate.checked_proof` checks it before anybody relies on it."""
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
+    """Return a proof, or one of "undecided"; `certificate.checked_proof` checks it before anybody relies on it.
+
+    As soon as the verdict can be proven, `offer` gets a proof of it: the margin and the kind of separation, which follow,
+    may take much longer. `watched` sets the time limit, after which `TimeUp` is raised.
+    """
     with np.errstate(all="ignore"):  # where floating point overflows, what it finds fails the exact checks
         ordinary = at_ordinary_size(rows, bias)
         if ordinary is None:
-            return _proven(Pairs(rows, codes, n_classes, bias), exact, deadline)
+            return _proven(Pairs(rows, codes, n_classes, bias), exact, offer)
         scaled, e = ordinary
-        return _at_original_size(_proven(Pairs(scaled, codes, n_classes, False), exact, deadline), rows.d, bias, e)
+
+        def offer_original(proof: Proof) -> None:
+            offer(_at_original_size(proof, rows.d, bias, e))
+
+        proof = _proven(Pairs(scaled, codes, n_classes, False), exact, offer_original)
+        return _at_original_size(proof, rows.d, bias, e)
 
 
 def _at_original_size(proof: Proof, d: int, bias: bool, e: int) -> Proof:
@@ -60,25 +72,21 @@ def _at_original_size(proof: Proof, d: int, bias: bool, e: int) -> Proof:
     return replace(proof, d=d, bias=bias, margin=margin, geometric=geometric, radius_squared=radius_squared)
 
 
-def _proven(pairs: Pairs, exact: bool | str, deadline: float) -> Proof:
+def _proven(pairs: Pairs, exact: bool | str, offer: Offer) -> Proof:
     rows, n_classes, bias = pairs.rows, pairs.K, pairs.bias
     blank = Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=pairs.radius_squared)
-    try:
-        answer = _separator_or_witness(pairs, deadline)
-        if isinstance(answer, Face):
-            return _not_separable(pairs, blank, answer, deadline)
-        if answer is not None:
-            return _separable(pairs, blank, answer, deadline, exact)
-    except TimeUp:
-        pass
-    return blank
+    answer = _separator_or_witness(pairs)
+    if isinstance(answer, Face):
+        return _not_separable(pairs, blank, answer, offer)
+    return blank if answer is None else _separable(pairs, blank, answer, exact, offer)
 
 
-def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
+def _separator_or_witness(pairs: Pairs) -> Any:
     """Return a separator w (floats or fractions), or the face of a first witness, or None."""
     scales = pairs.column_scales()
     at_columns_size = with_columns_divided(pairs, scales)
     searched = pairs if at_columns_size is None else at_columns_size
+    begin("training a perceptron")
     w, hard = _perceptron(searched)
     if w is not None:
         return w if searched is pairs else _divided(w, scales)
@@ -107,7 +115,8 @@ def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
         field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
     else:
         field = Field(pairs.dim, searched.leads, searched.vectors, whole)
-    answer = decide(field, hard, deadline, accept_separator, accept_witness, last_resort=False)
+    begin("searching for a separator or a witness")
+    answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
         return answer
@@ -126,7 +135,7 @@ def _separator_or_witness(pairs: Pairs, deadline: float) -> Any:
         return table, table[:0]
 
     other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
-    return decide(other, hard, deadline, accept_moved, moved_witness)
+    return decide(other, hard, accept_moved, moved_witness)
 
 
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
@@ -148,12 +157,19 @@ def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
     chosen_order, clean = order_for(order, *problem[:2]), False
     for number in range(passes):
         run.ledger.begin_pass()
-        clean = not run.present(problem, visits(chosen_order, problem.rows, 0, number))
+        clean = not run.present(problem, _in_time(visits(chosen_order, problem.rows, 0, number)))
         if clean:
             break
     coef, intercept = run.weights()
     W = np.concatenate([coef, intercept[:, None]], axis=1) if pairs.bias else coef
     return np.ascontiguousarray(W).reshape(-1), clean
+
+
+def _in_time(blocks: Iterable[Visits]) -> Iterator[Visits]:
+    """Yield blocks of visits, until time is up."""
+    for block in blocks:
+        check_time()
+        yield block
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
@@ -176,18 +192,28 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
     return None, rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
 
 
-def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool | str) -> Proof:
+def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Offer) -> Proof:
     fractions = None if isinstance(w, np.ndarray) else w
     w = w if fractions is None else _as_floats(fractions)
+    if exact is False:
+        margin = at_least(pairs, interval(pairs, w, False), fractions)
+        return _with_margin(pairs, blank, margin, None if pairs.bias else margin)
+    is_large = pairs.rows.n * pairs.dim > _SOON
+    if is_large:
+        offer(_separable(pairs, blank, w if fractions is None else fractions, False, offer))
+    begin("narrowing the margin")
     try:
-        margin = interval(pairs, w, deadline, exact)
+        margin = interval(pairs, w, exact)
     except TimeUp:  # the verdict stands; the margin of w itself is a wide interval, but a proven one
-        margin = interval(pairs, w, deadline, False)
+        if is_large:
+            raise
+        margin = interval(pairs, w, False)
     margin = at_least(pairs, margin, fractions)
-    geometric = None
-    best = [number for vector in margin.direction for number in vector]
-    if pairs.K == 2 and not (pairs.bias and exact is False):
-        geometric = margin if not pairs.bias else _geometric(pairs, margin, best, deadline, exact)
+    geometric = margin if not pairs.bias else _geometric(pairs, margin, exact)
+    return _with_margin(pairs, blank, margin, geometric)
+
+
+def _with_margin(pairs: Pairs, blank: Proof, margin: MarginProof, geometric: MarginProof | None) -> Proof:
     factor = 1 if pairs.K == 2 else 2
     square = squared([number for vector in margin.direction for number in vector])
     return replace(
@@ -196,18 +222,20 @@ def _separable(pairs: Pairs, blank: Proof, w: Any, deadline: float, exact: bool 
         separation="complete",
         direction=margin.direction,
         margin=margin,
-        geometric=geometric,
+        geometric=geometric if pairs.K == 2 else None,
         mistake_bound=(factor * blank.radius_squared * square / margin.least**2).__floor__() if margin.least > 0 else None,
     )
 
 
-def _geometric(
-    pairs: Pairs, margin: MarginProof, best: list[Fraction], deadline: float, exact: bool | str
-) -> MarginProof | None:
-    """Return the margin with a free bias, or None if time is up."""
+def _geometric(pairs: Pairs, margin: MarginProof, exact: bool | str) -> MarginProof | None:
+    """Return the margin with a free bias, for two classes, or None if time is up."""
+    if pairs.K > 2:
+        return None
+    best = [number for vector in margin.direction for number in vector]
     near = np.array(margin.weights.rows, np.int64)
     try:
-        free = interval(pairs, _as_floats(best), deadline, exact, penalised=False, near=near)
+        begin("narrowing the geometric margin")
+        free = interval(pairs, _as_floats(best), exact, penalised=False, near=near)
     except TimeUp:
         return None
     proof = at_least(pairs, free, best, penalised=False)
@@ -236,18 +264,21 @@ def _is_decisive(pairs: Pairs, which: Ints) -> bool:
     return pairs.bias or (len(sides) == 2 if pairs.K == 2 else False in sides)
 
 
-def _not_separable(pairs: Pairs, blank: Proof, first: Face, deadline: float) -> Proof:
+def _not_separable(pairs: Pairs, blank: Proof, first: Face, offer: Offer) -> Proof:
     witness = pairs.witness(first.pairs, first.weights)
 
     def signs_of(w: list[Fraction]) -> Any:
         return exact_signs(pairs, w)
 
     decided = replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, first.pairs) else blank
+    if decided is not blank and pairs.rows.n * pairs.dim > _SOON:
+        offer(decided)
     try:
-        face = climb(pairs, first, pairs.column_scales(), deadline, signs_of, last_resort=False)
+        begin("telling overlap from quasi-complete separation")
+        face = climb(pairs, first, pairs.column_scales(), signs_of, last_resort=False)
         moved = recoordinated(pairs) if not face.complete else None
         if moved is not None:
-            face = _climb_moved(moved, face, deadline, signs_of)
+            face = _climb_moved(moved, face, signs_of)
     except TimeUp:
         return decided
     if decided is blank:
@@ -260,9 +291,9 @@ def _not_separable(pairs: Pairs, blank: Proof, first: Face, deadline: float) -> 
     return replace(decided, separation="overlap", spanning=spanning, equations=equations(pairs, face))
 
 
-def _climb_moved(moved: MovedPairs, face: Face, deadline: float, signs_of: Signs) -> Face:
+def _climb_moved(moved: MovedPairs, face: Face, signs_of: Signs) -> Face:
     face = Face(face.pairs, _resized(moved, face.pairs, face.weights, back=False), None)
-    face = climb(moved, face, np.ones(moved.dim), deadline, lambda w: signs_of(moved.back(w)), last_resort=True)
+    face = climb(moved, face, np.ones(moved.dim), lambda w: signs_of(moved.back(w)), last_resort=True)
     face.weights = _resized(moved, face.pairs, face.weights, back=True)
     face.direction = None if face.direction is None else moved.back(face.direction)
     return face

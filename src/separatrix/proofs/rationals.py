@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.kernels import modular
+from separatrix.proofs.clock import check_time
 
 Whole = NDArray[Any]
 """An array of Python integers (dtype object)."""
 
 _LIMB = 28
+_CELLS_AT_ONCE = 10_000_000
+"""About so many numbers are eliminated between two looks at the clock."""
 
 
 def whole_columns(table: NDArray[Any]) -> tuple[Whole, list[int]]:
@@ -45,10 +48,18 @@ def residues(M: Whole) -> NDArray[np.uint64]:
 
 def independent(M: Whole) -> tuple[list[int], list[int]]:
     """Return rows and columns of M, as many as its rank, that make a nonsingular square (modulo p, hence truly)."""
-    table = residues(M)
-    order, pivots = np.empty(len(table), np.int64), np.empty(min(table.shape) or 1, np.int64)
-    rank = int(modular.eliminate(table, table.shape[1], False, order, pivots))
-    return order[:rank].tolist(), pivots[:rank].tolist()
+    order, pivots = eliminated(residues(M), M.shape[1], False)
+    return order[: len(pivots)].tolist(), pivots.tolist()
+
+
+def eliminated(table: NDArray[np.uint64], width: int, upward: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Bring the first `width` columns of a table modulo p into echelon form; return the order of rows, and the pivots."""
+    order, pivots, rank = np.arange(len(table)), np.empty(max(1, min(table.shape)), np.int64), 0
+    step = max(1, _CELLS_AT_ONCE // max(1, table.size))
+    for first in range(0, width, step):
+        check_time()
+        rank = int(modular.eliminate(table, first, min(width, first + step), upward, rank, order, pivots))
+    return order, pivots[:rank]
 
 
 class System:
@@ -57,9 +68,7 @@ class System:
     def __init__(self, M: Whole) -> None:
         self.M, self.size = M, len(M)
         joined = np.concatenate([residues(M), np.eye(self.size, dtype=np.uint64)], axis=1)
-        order, pivots = np.empty(self.size, np.int64), np.empty(self.size, np.int64)
-        rank = modular.eliminate(joined, self.size, True, order, pivots)
-        if rank < self.size:
+        if len(eliminated(joined, self.size, True)[1]) < self.size:
             raise ValueError("the system is singular modulo p")
         self.inverse = joined[:, self.size :].astype(np.int64)
         self.limbs: list[NDArray[np.int64]] = []
@@ -80,11 +89,13 @@ class System:
         """Return the exact x with M·x = b."""
         p, bound = modular.PRIME, 1
         for row in self.M:
+            check_time()
             bound *= isqrt(int((row * row).sum())) + 1
         top = bound * (isqrt(int((b * b).sum())) + 1)
         digits: list[NDArray[np.int64]] = []
         residual, modulus = b.astype(object), 1
         while modulus < 2 * top * top + 1:
+            check_time()
             r = (residual % p).astype(np.int64)
             low, high = (self.inverse & 0xFFFF) @ r % p, (self.inverse >> 16) @ r % p
             x = (high * (1 << 16) + low) % p
@@ -101,6 +112,7 @@ def _fractions(digits: list[NDArray[np.int64]], modulus: int, exact: bool) -> li
     out: list[Fraction] = []
     denominator, limit = 1, isqrt(modulus // 2)
     for t in range(len(digits[0])):
+        check_time()
         value = 0
         for block in reversed(digits):
             value = value * modular.PRIME + int(block[t])

@@ -21,8 +21,9 @@ import numpy as np
 
 from separatrix.engine.rows import Floats, Ints, frozen
 from separatrix.kernels import modular
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import System, Whole, dependency, independent
+from separatrix.proofs.rationals import System, Whole, dependency, eliminated, independent
 from separatrix.proofs.separator_search import Failures, Field, decide
 
 Signs = Callable[[list[Fraction]], Any]
@@ -57,11 +58,11 @@ def _dot(table: Any, v: Any) -> Any:
 def _kernel_vector(table: Any, rng: np.random.Generator) -> tuple[Any, int]:
     """Return a random v with table·v ≡ 0 modulo p, and the rank of the table."""
     table = np.ascontiguousarray(table, np.uint64)
-    order, pivots = np.empty(len(table), np.int64), np.empty(max(1, min(table.shape)), np.int64)
-    rank = int(modular.eliminate(table, table.shape[1], True, order, pivots))
+    pivots = eliminated(table, table.shape[1], True)[1]
+    rank = len(pivots)
     v = rng.integers(1, _P, table.shape[1])
-    v[pivots[:rank]] = 0
-    v[pivots[:rank]] = (_P - _dot(table[:rank].astype(np.int64), v)) % _P
+    v[pivots] = 0
+    v[pivots] = (_P - _dot(table[:rank].astype(np.int64), v)) % _P
     return v, rank
 
 
@@ -85,6 +86,7 @@ def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[
     inside = np.zeros(pairs.rows.n * (1 if pairs.K == 2 else pairs.K), bool)
     step = max(1, (1 << 20) // max(1, pairs.m))
     for begin in range(0, pairs.rows.n, step):
+        check_time()
         end = min(pairs.rows.n, begin + step)
         x = pairs.residues(begin, end)
         if pairs.K == 2:
@@ -151,15 +153,16 @@ def shortened(pairs: Pairs, which: Ints, weights: list[Fraction]) -> list[Fracti
     return [short[t] for t in range(len(which))]
 
 
-def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool) -> Face:
+def climb(pairs: Pairs, first: Face, scales: Floats, signs_of: Signs, last_resort: bool) -> Face:
     """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
     face, rng = first, np.random.default_rng(0)
     while True:
+        check_time()
         face.inside, rank = membership(pairs, face.pairs, rng)
         outside = np.flatnonzero(~face.inside & pairs.exist)
         if not outside.size:
             return face
-        grown = _step(pairs, face, rank, outside, scales, deadline, signs_of, last_resort)
+        grown = _step(pairs, face, rank, outside, scales, signs_of, last_resort)
         if grown is None:
             face.complete = False
             return face
@@ -170,7 +173,7 @@ def climb(pairs: Pairs, first: Face, scales: Floats, deadline: float, signs_of: 
 
 
 def _step(
-    pairs: Pairs, face: Face, rank: int, outside: Ints, scales: Floats, deadline: float, signs_of: Signs, last_resort: bool
+    pairs: Pairs, face: Face, rank: int, outside: Ints, scales: Floats, signs_of: Signs, last_resort: bool
 ) -> Face | None:
     """Return the face made larger, or with a direction that is positive on all pairs outside it, or None.
 
@@ -236,7 +239,7 @@ def _step(
     field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
     order = np.argsort(np.einsum("ij,ij->i", Z, Z))
     start = np.sort(order[:: max(1, len(order) // (200 + len(free)))])
-    return decide(field, start, deadline, accept_separator, accept_witness, last_resort)
+    return decide(field, start, accept_separator, accept_witness, last_resort)
 
 
 def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
-from separatrix.proofs.exact_simplex import TimeUp, alternative
+from separatrix.proofs.clock import TimeUp, check_time, seconds_left
+from separatrix.proofs.exact_simplex import alternative
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.rationals import Whole
 
@@ -47,16 +48,9 @@ class Failures:
     pairs: Ints
 
 
-def check_time(deadline: float) -> None:
-    """Raise once the time limit is reached."""
-    if time.monotonic() > deadline:
-        raise TimeUp
-
-
 def decide(
     field: Field,
     work: Ints,
-    deadline: float,
     accept_separator: Callable[[Any], Answer | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
     last_resort: bool = True,
@@ -68,7 +62,7 @@ def decide(
     """
     most = max(100, 2 * field.dim)
     for _ in range(200):
-        check_time(deadline)
+        check_time()
         Z = field.vectors(work)
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         if not norms.all():  # a = 0 alone is a witness
@@ -93,7 +87,7 @@ def decide(
         if not result.pairs.size:
             break
         work = np.union1d(work, result.pairs)
-    return _decide_by_programs(field, work, most, deadline, accept_separator, accept_witness, last_resort)
+    return _decide_by_programs(field, work, most, accept_separator, accept_witness, last_resort)
 
 
 def _try_separator(
@@ -112,24 +106,22 @@ def _decide_by_programs(
     field: Field,
     work: Ints,
     most: int,
-    deadline: float,
     accept_separator: Callable[[Any], Answer | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
     last_resort: bool,
 ) -> Answer | None:
     """Continue the search with linear programs in floating point; once one of them fails, in exact arithmetic."""
-    exact_deadline = min(deadline, time.monotonic() + _EXACT_SECONDS)
     for _ in range(200):
-        check_time(deadline)
+        check_time()
         Z = field.vectors(work)
         Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
-        support = _balance(Z, deadline)
+        support = _balance(Z)
         if support is not None:
             answer = accept_witness(work[support], None)
             if answer is not None:
                 return answer
             break
-        w = _separate(Z, deadline)
+        w = _separate(Z)
         if w is None:
             break
         result = _try_separator(field, w, work, most, accept_separator)
@@ -140,26 +132,25 @@ def _decide_by_programs(
         work = np.union1d(work, result.pairs)
     if not last_resort:
         return None
-    return _decide_exactly(field, work, deadline, exact_deadline, accept_separator, accept_witness)
+    return _decide_exactly(field, work, accept_separator, accept_witness)
 
 
 def _decide_exactly(
     field: Field,
     work: Ints,
-    deadline: float,
-    exact_deadline: float,
     accept_separator: Callable[[Any], Answer | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
 ) -> Answer | None:
     """Continue the search with the exact simplex, which is too slow for large working sets without a time limit."""
+    exact_deadline = time.monotonic() + _EXACT_SECONDS
     for _ in range(200):
-        check_time(deadline)
-        if len(work) * field.dim > _EXACT_CELLS and deadline == np.inf:
+        check_time()
+        if len(work) * field.dim > _EXACT_CELLS and seconds_left() == np.inf:
             return None
         try:
             weights, direction = alternative(*field.whole(work), exact_deadline)
         except TimeUp:
-            check_time(deadline)
+            check_time()
             return None
         if weights is not None:
             support = [t for t, weight in enumerate(weights) if weight]
@@ -174,26 +165,26 @@ def _decide_exactly(
     return None
 
 
-def _options(deadline: float) -> dict[str, float]:
-    left = deadline - time.monotonic()
+def _options() -> dict[str, float]:
+    left = seconds_left()
     return {} if left == np.inf else {"time_limit": max(0.01, left)}
 
 
-def _balance(Z: Floats, deadline: float) -> Ints | None:
+def _balance(Z: Floats) -> Ints | None:
     """Return the support of λ ≥ 0, Σλ = 1, Zᵀλ = 0, or None."""
     from scipy.optimize import linprog  # loading it takes longer than most proofs
 
     k, dim = Z.shape
     equal = np.vstack([Z.T, np.ones(k)])
-    answer = linprog(np.zeros(k), A_eq=equal, b_eq=np.r_[np.zeros(dim), 1.0], method="highs-ds", options=_options(deadline))
+    answer = linprog(np.zeros(k), A_eq=equal, b_eq=np.r_[np.zeros(dim), 1.0], method="highs-ds", options=_options())
     return np.flatnonzero(answer.x > 0) if answer.status == 0 else None
 
 
-def _separate(Z: Floats, deadline: float) -> Floats | None:
+def _separate(Z: Floats) -> Floats | None:
     """Return a w with Zw ≥ 1, or None."""
     from scipy.optimize import linprog
 
     answer = linprog(
-        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs", options=_options(deadline)
+        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs", options=_options()
     )
     return np.asarray(answer.x) if answer.status == 0 else None

@@ -21,7 +21,7 @@ from separatrix.kernels import modular
 from separatrix.proofs.certificate import checked_proof
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import dependency, independent, residues
+from separatrix.proofs.rationals import dependency, eliminated, independent, residues
 
 _SIGN_CELLS = 1e6
 """Up to this many rows × columns² × coefficients each sign is examined by a proof of its own: about a second."""
@@ -53,11 +53,9 @@ def _by_one_row(pairs: Pairs, w: list[Fraction], columns: list[int], inside: Int
     few = outside[:: max(1, len(outside) // _MOST_ROWS)]
     both = pairs.whole(np.concatenate([basis, few]))[0][:, columns]
     table = residues(both[: len(basis)])
-    order, pivots = np.empty(len(table), np.int64), np.empty(max(1, min(table.shape)), np.int64)
-    rank = int(modular.eliminate(table, table.shape[1], True, order, pivots))
-    pivots = pivots[:rank]
+    pivots = eliminated(table, table.shape[1], True)[1]
     free = np.setdiff1d(np.arange(len(columns)), pivots)
-    echelon = table[:rank].astype(object)[:, free]
+    echelon = table[: len(pivots)].astype(object)[:, free]
     rest = (both[len(basis) :][:, free] - both[len(basis) :][:, pivots] @ echelon) % modular.PRIME
     at_pivot = {int(j): row for row, j in enumerate(pivots)}
     proven: list[int] = []

@@ -1,0 +1,208 @@
+"""The examples of a proof in exact arithmetic, as the checker reads them: signs of leads, sums of witnesses, norms.
+
+A float is an exact rational. The sign of ⟨w,a⟩ is first computed in floating point, where the error is at most
+(m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is decided again
+with integers, and so is a row so short or so long that its norm is lost to underflow or overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from separatrix.proofs.proof import Direction, Witness
+
+Signs = NDArray[np.int8]
+Pause = Callable[[], None]
+
+_UNIT = 2.0**-53
+_TINY = 1e-290
+_SHORTEST, _LONGEST = 1e-130, 1e130
+"""Norms of rows whose squares are lost neither to underflow, which takes less than _TINY, nor to overflow."""
+_BLOCK, _CELLS = 1 << 21, 1 << 18
+
+
+class ExactExamples:
+    """The rows x̃ of X, with a 1 appended where there is a bias, and the class of each."""
+
+    def __init__(self, X: Any, codes: NDArray[Any], n_classes: int, bias: bool, pause: Pause = lambda: None) -> None:
+        self.X: Any = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        self.codes = np.asarray(codes, np.int64)
+        self.n, self.d = self.X.shape
+        self.K, self.bias, self.m, self.pause = n_classes, bias, self.X.shape[1] + bias, pause
+        self._norms: NDArray[np.float64] | None = None
+
+    def blocks(self) -> Iterator[tuple[int, int, Any]]:
+        """Yield (begin, end, rows as float64); integers above 2⁵³ are rounded, once."""
+        width = -(-self.X.nnz // max(1, self.n)) if sp.issparse(self.X) else self.d
+        step = max(1, _BLOCK // max(1, width))
+        for begin in range(0, self.n, step):
+            self.pause()
+            end = min(self.n, begin + step)
+            block = self.X if end - begin == self.n else self.X[begin:end]  # slicing CSR copies it
+            yield begin, end, block.astype(np.float64, copy=False)
+
+    @property
+    def norms(self) -> NDArray[np.float64]:
+        """‖x̃‖ of each row, with a relative error far below 1/1000."""
+        if self._norms is None:
+            squares = np.empty(self.n)
+            with np.errstate(all="ignore"):
+                for begin, end, block in self.blocks():
+                    if sp.issparse(block):
+                        squares[begin:end] = np.asarray(block.multiply(block).sum(axis=1)).reshape(-1)
+                    else:
+                        squares[begin:end] = np.einsum("ij,ij->i", block, block)
+                self._norms = np.sqrt(squares + self.bias)
+        return self._norms
+
+    def occupied(self, which: NDArray[Any]) -> NDArray[Any]:
+        """Return the columns in which some rows x̃ can differ from 0."""
+        columns = np.unique(self.X[which].indices) if sp.issparse(self.X) else np.arange(self.d)
+        return np.append(columns, self.d) if self.bias else columns
+
+    def signs(self, direction: Direction, threshold: Fraction) -> Signs:
+        """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
+        scale = lcm(threshold.denominator, *{number.denominator for vector in direction for number in vector})
+        W = [multiplied(vector, scale) for vector in direction]
+        (c,) = multiplied([threshold], scale)
+        top = 1 << max(1, abs(c).bit_length(), *(abs(number).bit_length() for vector in W for number in vector))
+        floats = np.array([[number / top for number in vector] for vector in W])
+        coef = np.ascontiguousarray(floats[0, : self.d] if self.K == 2 else floats[:, : self.d].T)
+        intercept = floats[:, self.d] if self.bias else np.zeros(len(W))
+        size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1)))) + _TINY
+        limit = c / top
+        out = np.zeros((self.n, 1 if self.K == 2 else self.K), np.int8)
+        for begin, end, block in self.blocks():
+            codes = self.codes[begin:end]
+            with np.errstate(all="ignore"):
+                scores = np.asarray(block @ coef).reshape(end - begin, -1) + intercept
+                error = 2.02 * (self.m + 8) * _UNIT * (self.norms[begin:end] + _TINY)[:, None] * size + _TINY
+                if self.K == 2:
+                    leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
+                else:
+                    leads = scores[np.arange(end - begin), codes][:, None] - scores
+                    error = 2 * error
+                error = error + 8 * _UNIT * abs(limit)
+                leads = leads - limit
+                norms = self.norms[begin:end, None]
+                sure = (np.abs(leads) > error) & (norms > _SHORTEST) & (norms < _LONGEST)
+            signs = np.where(leads > 0, 1, -1).astype(np.int8)
+            if self.K > 2:
+                sure[np.arange(end - begin), codes] = True
+                signs[np.arange(end - begin), codes] = 0
+            doubtful = np.flatnonzero(~sure.all(axis=1))
+            if doubtful.size:
+                self._decide(begin, doubtful, W, c, sure, signs)
+            out[begin:end] = signs
+        return out
+
+    def _decide(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, sure: Any, signs: Signs) -> None:
+        """Replace the doubtful signs by exact ones."""
+        if self._decide_in_whole_floats(begin, doubtful, W, c, signs):
+            return
+        vectors = np.array(W, object)
+        used = np.flatnonzero([vector.any() for vector in vectors.T])
+        for part in np.array_split(doubtful, 1 + len(doubtful) * min(len(used), 1 << 12) // _CELLS):
+            self.pause()
+            columns = np.intersect1d(used, self.occupied(begin + part))
+            table, cleared = self.whole_rows(begin + part, columns)
+            scale = max(cleared, default=1)  # powers of two
+            scores = table @ (vectors[:, columns] * np.array([scale // each for each in cleared], object)).T
+            own = self.codes[begin + part]
+            if self.K == 2:
+                leads = scores * np.where(own == 1, 1, -1).astype(object)[:, None]
+            else:
+                leads = scores[np.arange(len(part)), own][:, None] - scores
+            exact = (leads > c * scale).astype(np.int8) - (leads < c * scale)
+            signs[part] = np.where(sure[part], signs[part], exact)
+
+    def _decide_in_whole_floats(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, signs: Signs) -> bool:
+        """Decide with floats if they are exact: integers whose products and sums stay below 2⁵³. Return whether it did."""
+        if max((abs(number) for vector in W for number in vector), default=0) >= 1 << 52 or abs(c) >= 1 << 50:
+            return False
+        rows = self.X[begin + doubtful].astype(np.float64)
+        values = rows.data if sp.issparse(rows) else rows
+        floats = np.array(W, dtype=np.float64)
+        size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1))))
+        with np.errstate(all="ignore"):
+            if not (values == np.floor(values)).all() or not (self.norms[begin + doubtful] * size < 2.0**50).all():
+                return False
+        scores = np.asarray(rows @ np.ascontiguousarray(floats[:, : self.d].T)) + (floats[:, self.d] if self.bias else 0.0)
+        codes = self.codes[begin + doubtful]
+        if self.K == 2:
+            leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
+        else:
+            leads = scores[np.arange(len(codes)), codes][:, None] - scores
+        signs[doubtful] = np.sign(leads - c).astype(np.int8)
+        if self.K > 2:
+            signs[doubtful, codes] = 0
+        return True
+
+    def whole_rows(self, which: Any, columns: NDArray[Any] | None = None) -> tuple[NDArray[Any], list[int]]:
+        """Return rows x̃, or some columns of them, as Python integers, and the denominator cleared from each column."""
+        columns = np.arange(self.m) if columns is None else columns
+        table = self.X[np.asarray(which)][:, columns[columns < self.d]]
+        table = table.toarray() if sp.issparse(table) else table
+        d = table.shape[1]
+        whole, scales = np.ones((len(table), len(columns)), object), [1] * len(columns)
+        if table.dtype.kind in "iub":
+            whole[:, :d] = table.astype(object) + 0
+            return whole, scales
+        mantissas, exponents = np.frexp(table.astype(np.float64))
+        exponents = np.where(mantissas != 0, exponents - 53, 1024)
+        lowest = np.minimum(exponents.min(axis=0, initial=0), 0)
+        raised = np.where(mantissas != 0, exponents - lowest, 0)
+        whole[:, :d] = (mantissas * 2.0**53).astype(np.int64).astype(object) << raised.astype(object)
+        scales[:d] = [1 << -int(exponent) for exponent in lowest]
+        return whole, scales
+
+    def combination(self, witness: Witness) -> dict[tuple[int, int], Fraction]:
+        """Return the nonzero numbers of Σλa by (block, column); two classes share block 0."""
+        scale = lcm(1, *(weight.denominator for weight in witness.weights))
+        weights = np.array(multiplied(witness.weights, scale), object)
+        rows, cleared = self.whole_rows(witness.rows)
+        own, rivals = self.codes[list(witness.rows)], np.array(witness.rivals)
+        total: dict[tuple[int, int], Fraction] = {}
+        for block in range(1 if self.K == 2 else self.K):
+            signs = np.where(own == 1, 1, -1) if self.K == 2 else (own == block).astype(int) - (rivals == block)
+            self.pause()
+            for j, value in enumerate((weights * signs.astype(object)) @ rows):
+                if value:
+                    total[block, j] = Fraction(int(value), cleared[j] * scale)
+        return total
+
+    def within_radius(self, claimed: Fraction) -> bool:
+        """Return whether every ‖x̃‖² is at most `claimed`, and the largest agrees with it to nine digits."""
+        longest = float(np.max(self.norms))
+        if not _SHORTEST < longest < _LONGEST:
+            largest = max(map(self._square, range(self.n)))
+            return largest <= claimed <= largest * (1 + Fraction(1, 10**9))
+        if not claimed <= Fraction(longest * longest) * (1 + Fraction(1, 10**9)):
+            return False
+        squares, top = self.norms * self.norms, float(claimed)
+        error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
+        doubtful = np.flatnonzero(~(squares + error < top))
+        if doubtful.size and top < 2.0**50:
+            rows = self.X[doubtful].astype(np.float64)
+            values = rows.data if sp.issparse(rows) else rows
+            if (values == np.floor(values)).all():
+                whole = rows.multiply(rows).sum(axis=1) if sp.issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+                return int(np.max(np.asarray(whole))) + self.bias <= claimed
+        return all(self._square(i) <= claimed for i in doubtful.tolist())
+
+    def _square(self, i: int) -> Fraction:
+        self.pause()
+        (row,), cleared = self.whole_rows([i], self.occupied(np.array([i])))
+        return sum((Fraction(int(value), scale) ** 2 for value, scale in zip(row, cleared, strict=True)), Fraction(0))
+
+
+def multiplied(numbers: Iterable[Fraction], scale: int) -> list[int]:
+    """Return numbers × scale, for a scale that every denominator divides."""
+    return [number.numerator * (scale // number.denominator) for number in numbers]
