@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-ROOMS = ("kernels", "engine", "data", "features", "files", "modelfile")
+ROOMS = ("kernels", "engine", "data", "features", "files", "modelfile", "sequences")
 MAY_NEED_SKLEARN = {"separatrix.features.maps"}
 BLOCKED = ("sklearn", "pandas", "scipy.stats", "scipy.special", "scipy.optimize")
 

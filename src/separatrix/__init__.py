@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from separatrix.modelfile.model import Model as Model
     from separatrix.proofs.certificate import Certificate as Certificate
     from separatrix.proofs.certificate import certify as certify
+    from separatrix.sequences.perceptron import SequencePerceptron as SequencePerceptron
     from separatrix.training.recipe import train as train
 
 __version__ = "0.1.0"
@@ -51,6 +52,7 @@ _HOMES = {
     "Perceptron": "estimators.linear",
     "PocketPerceptron": "estimators.linear",
     "SeparationCheck": "analysis.separation.report",
+    "SequencePerceptron": "sequences.perceptron",
     "TableFeatures": "estimators.featurizers",
     "TextFeatures": "estimators.featurizers",
     "Trace": "analysis.tracing",
@@ -84,6 +86,7 @@ __all__ = [
     "Perceptron",
     "PocketPerceptron",
     "SeparationCheck",
+    "SequencePerceptron",
     "TableFeatures",
     "TextFeatures",
     "Trace",

@@ -39,6 +39,7 @@ def test_public_names_are_pinned():
         "Perceptron",
         "PocketPerceptron",
         "SeparationCheck",
+        "SequencePerceptron",
         "TableFeatures",
         "TextFeatures",
         "Trace",

@@ -1,0 +1,291 @@
+"""`SequencePerceptron`: the averaged structured perceptron (Collins 2002), with its mistakes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from separatrix.engine.labels import with_newcomer
+from separatrix.engine.loop import train
+from separatrix.engine.parameters import (
+    Constraint,
+    boolean,
+    choices,
+    none,
+    number,
+    seed,
+    verbosity,
+    whole,
+)
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, frozen
+from separatrix.engine.stopping import reasons
+from separatrix.learners.classifier import random_generator
+from separatrix.learners.inputs import example_weight
+from separatrix.learners.progress import passes_bar
+from separatrix.sequences import inputs
+from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.run import SequencePasses, SequenceRun, TaggedSequences, best_paths
+from separatrix.sequences.schemes import SCHEMES, first_forbidden, forbidden_transitions
+from separatrix.sequences.tagger import SequenceTagger
+
+RULES = ("perceptron", "pa1")
+ORDERS = ("shuffle", "cyclic")
+
+
+class SequencePerceptron(SequenceTagger):
+    """Learn to tag sequences: the true path of tags is raised, the predicted one lowered, wherever they differ.
+
+    A path's score is the sum of a weight for each feature and tag of its tokens, and of a weight for each two tags in a row,
+    for the first tag and for the last one. The best path is found by Viterbi's algorithm.
+
+    Parameters
+    ----------
+    rule : "perceptron", or "pa1": the correction follows the loss, which counts the wrong tags, up to C
+    C : the largest correction of "pa1"
+    averaged : whether the mean of the weights over all steps predicts; False: the last weights
+    scheme : None, or the scheme whose rules every predicted path keeps: "bio" (I-X follows B-X or I-X) or "iobes"
+    order : "shuffle", a new random order of the sequences each pass, or "cyclic", as they lie
+    max_iter : the number of passes; training ends earlier with a pass without a mistake
+    early_stopping : hold out `validation_fraction` of the sequences, end after `n_iter_no_change` passes without a better
+        share of right tags on them, and go back to the best pass
+    random_state : seed for the orders and for what is held out
+    record : store the tokens of mistaken sequences, so that the ledger can be replayed without X
+    verbose : 1 shows a progress bar
+
+    Attributes
+    ----------
+    classes_ : the tags, sorted
+    coef_ : the weights that predict, (n_classes, n_features)
+    transitions_, start_, end_ : those of two tags in a row (from, to), of the first tag, and of the last
+    ledger_ : the mistakes
+    n_iter_, n_mistakes_, mistakes_per_pass_, converged_, validation_scores_ : how training went
+
+    Examples
+    --------
+    >>> from separatrix import SequencePerceptron
+    >>> X = [[{"word": "dogs"}, {"word": "bark"}], [{"word": "cats"}, {"word": "sleep"}]]
+    >>> y = [["noun", "verb"], ["noun", "verb"]]
+    >>> SequencePerceptron(random_state=0).fit(X, y).predict([[{"word": "dogs"}, {"word": "sleep"}]])
+    [['noun', 'verb']]
+    """
+
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        "rule": choices(*RULES),
+        "C": number(0, closed="neither"),
+        "averaged": boolean,
+        "scheme": choices(*SCHEMES) | none,
+        "order": choices(*ORDERS),
+        "max_iter": whole(1),
+        "early_stopping": boolean,
+        "validation_fraction": number(0, 1, closed="neither"),
+        "n_iter_no_change": whole(1),
+        "random_state": seed,
+        "record": boolean,
+        "verbose": verbosity,
+    }
+
+    def __init__(
+        self,
+        *,
+        rule: str = "perceptron",
+        C: float = 1.0,
+        averaged: bool = True,
+        scheme: str | None = None,
+        order: str = "shuffle",
+        max_iter: int = 10,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 3,
+        random_state: Any = None,
+        record: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.rule = rule
+        self.C = C
+        self.averaged = averaged
+        self.scheme = scheme
+        self.order = order
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.random_state = random_state
+        self.record = record
+        self.verbose = verbose
+
+    # Learning.
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+        """Make passes over the sequences until one is without a mistake, or `max_iter`.
+
+        Parameters
+        ----------
+        X : a list of sequences; a sequence is a list of tokens, and a token a dict of attributes (as sklearn-crfsuite takes
+            them) or a list of their names. A sequence may also be an array or sparse matrix with a row for each token.
+        y : the tags, a list for each sequence
+        sample_weight : the weight of each sequence, which multiplies its corrections; 0: do not present
+        X_val, y_val : held-out sequences, scored after each pass into `validation_scores_`; with `early_stopping=True` they
+            take the place of a held-out fraction of X
+        """
+        self.check_parameters()
+        kind = inputs.kind_of(X)
+        if kind is None:
+            raise ValueError("X has no token: there is nothing to learn from")
+        features = inputs.new_features(kind)
+        encoded = features.encode(X, True)
+        labels = inputs.read_tags(y, encoded)
+        classes = inputs.sorted_classes(labels)
+        codes = frozen(inputs.codes_of(classes, labels))
+        weight = example_weight(sample_weight, len(encoded))
+        if weight.size and not weight.any():
+            raise ValueError("every sample_weight is zero: nothing is left to learn from")
+        run = self._new_run(classes, features)
+        self._check_scheme(codes, encoded.starts, run)
+        chance = self._seed()
+        held_out = self._held_out(X_val, y_val, features, run, encoded, codes, weight, chance)
+        if held_out is not None and held_out.encoded is encoded:
+            weight = np.ones(len(encoded)) if not weight.size else weight
+            weight[held_out.weight == 0.0] = 0.0
+            held_out = _taken(held_out, np.flatnonzero(held_out.weight == 0.0))
+        tagged = TaggedSequences(encoded, codes, frozen(weight))
+        accuracy = None if held_out is None else partial(self._accuracy, run, held_out)
+        passes = SequencePasses(run, tagged, partial(self._order, len(encoded), chance), accuracy)
+        why = reasons(
+            order=self.order,
+            max_iter=self.max_iter,
+            patience=self.n_iter_no_change,
+            early_stopping=self.early_stopping,
+            repeats=False,
+        )
+        with passes_bar(self.verbose, self.max_iter, self.public_name()) as report:
+            history = train(passes, why, after_pass=lambda history: report(*history.news()))
+        if self.record:
+            run.ledger.store(encoded, 0)
+        run.n_sequences = len(encoded)
+        self.run_, self.features_, self.classes_ = run, features, classes
+        self.mistakes_per_pass_ = history.mistakes[: len(run.ledger.pass_starts)]
+        self.n_iter_, self.converged_ = len(self.mistakes_per_pass_), history.ended == "clean"
+        self.validation_scores_ = history.scores
+        self._forget_weights()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Present each sequence once, in the order given; tags and features that are new get weights of 0.
+
+        Parameters
+        ----------
+        classes : tags that may come, for the first call; others are added when they come
+        """
+        self.check_parameters()
+        fitted = self.is_fitted()
+        kind = inputs.kind_of(X)
+        if fitted:
+            if not self.run_.resumable:
+                raise ValueError("the model was saved without what further learning needs: train a new one")
+            features, run = self.features_, self.run_
+            if kind not in (None, features.kind):
+                raise ValueError(f"X has {inputs.KINDS[kind]}, but the model was trained on {inputs.KINDS[features.kind]}")
+        elif kind is None:
+            raise ValueError("X has no token: there is nothing to learn from")
+        else:
+            features = inputs.new_features(kind)
+        encoded = features.encode(X, True)
+        labels = inputs.read_tags(y, encoded)
+        weight = frozen(example_weight(sample_weight, len(encoded)))
+        if fitted:
+            run.resize(features.n)
+            for tag in [*([] if classes is None else inputs.late_tags(self.classes_, np.asarray(classes)))]:
+                self._insert_class(run, tag)
+            for tag in inputs.late_tags(run.ledger.classes, labels):
+                self._insert_class(run, tag)
+        else:
+            run = self._new_run(inputs.sorted_classes(labels, classes), features)
+        codes = frozen(inputs.codes_of(run.ledger.classes, labels))
+        self._check_scheme(codes, encoded.starts, run)
+        if not run.ledger.pass_starts:
+            run.ledger.pass_starts.append((0, 0))
+        mistakes = run.present(TaggedSequences(encoded, codes, weight), np.arange(len(encoded)))
+        if self.record:
+            run.ledger.store(encoded, run.n_sequences)
+        run.n_sequences += len(encoded)
+        self.run_, self.features_, self.classes_ = run, features, run.ledger.classes
+        if not fitted:
+            self.mistakes_per_pass_, self.validation_scores_ = [0], []
+        self.mistakes_per_pass_[-1] += mistakes
+        self.n_iter_, self.converged_ = len(run.ledger.pass_starts), False
+        self._forget_weights()
+        return self
+
+    def _new_run(self, classes: Array, features: inputs.Features) -> SequenceRun:
+        run = SequenceRun(classes, self.rule, float(self.C), partial(forbidden_transitions, scheme=self.scheme))
+        run.resize(features.n)
+        return run
+
+    @staticmethod
+    def _insert_class(run: SequenceRun, tag: Any) -> None:
+        run.insert_class(*with_newcomer(run.ledger.classes, tag))
+
+    def _check_scheme(self, codes: Array, starts: Ints, run: SequenceRun, who: str = "y") -> None:
+        """Raise for tags that the scheme forbids: no path could ever be right."""
+        place = first_forbidden(codes, starts, run.forbidden, run.K)
+        if place is None:
+            return
+        i, t = place
+        path = run.ledger.classes[codes[starts[i] : starts[i + 1]]].tolist()
+        before = f"after {path[t - 1]!r}" if t else "at the start"
+        what = f"{path[t]!r} {before}" if t < len(path) else f"{path[-1]!r} at the end"
+        raise ValueError(
+            f"{who}[{i}] has {what} (token {min(t, len(path) - 1)}), which scheme={self.scheme!r} forbids: correct them, "
+            "or use scheme=None"
+        )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _order(self, n: int, chance: int, number: int) -> Ints:
+        """Return the order of pass `number`, from 0."""
+        return np.arange(n) if self.order == "cyclic" else np.random.default_rng([chance, number]).permutation(n)
+
+    def _held_out(
+        self,
+        X_val: Any,
+        y_val: Any,
+        features: inputs.Features,
+        run: SequenceRun,
+        encoded: Encoded,
+        codes: Array,
+        weight: Floats,
+        chance: int,
+    ) -> TaggedSequences | None:
+        """Return what is scored after each pass: the caller's, or all, with a weight of 0 where held out."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together; one of them is missing")
+        if X_val is not None:
+            validation = features.encode(X_val, False)
+            labels = inputs.read_tags(y_val, validation, "y_val")
+            places = {label: code for code, label in enumerate(run.ledger.classes.tolist())}
+            known = np.array([places.get(label, -1) for label in labels.tolist()], np.int32)
+            return TaggedSequences(validation, known)
+        if not self.early_stopping:
+            return None
+        flags = np.ones(len(encoded))
+        flags[inputs.held_out_sequences(len(encoded), self.validation_fraction, weight, chance)] = 0.0
+        return TaggedSequences(encoded, codes, flags)
+
+    def _accuracy(self, run: SequenceRun, held_out: TaggedSequences) -> float:
+        """Return the share of right tags with the weights that would predict now."""
+        codes = best_paths(held_out.encoded, *run.weights(self.averaged), run.forbidden)
+        return float(np.mean(codes == held_out.codes)) if codes.size else 1.0
+
+
+def _taken(tagged: TaggedSequences, which: Ints) -> TaggedSequences:
+    """Return some of the sequences with their tags."""
+    starts = tagged.encoded.starts
+    tokens = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in which])
+    return TaggedSequences(tagged.encoded.take(which), tagged.codes[tokens], NO_WEIGHT)

@@ -1,0 +1,154 @@
+"""What a fitted structured perceptron can do: tag, show its weights, replay its ledger."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from separatrix.engine.parameters import NotFittedError, Parameterized
+from separatrix.engine.rows import Array, Floats
+from separatrix.learners.inputs import example_weight
+from separatrix.sequences import inputs
+from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.ledger import SequenceLedger
+from separatrix.sequences.run import SequenceRun, best_paths
+
+
+class SequenceTagger(Parameterized):
+    """The fitted state of a `SequencePerceptron`, and all that is done with it but learning."""
+
+    averaged: bool
+    not_fitted_error: type[Exception] = NotFittedError
+    classes_: Array
+    run_: SequenceRun
+    features_: inputs.Features
+    mistakes_per_pass_: list[int]
+    validation_scores_: list[float]
+    converged_: bool
+    n_iter_: int
+
+    def is_fitted(self) -> bool:
+        """Tell whether there is anything to predict with."""
+        return hasattr(self, "run_")
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted():
+            raise self.not_fitted_error(f"this {self.public_name()} is not fitted yet: call fit first")
+
+    def _forget_weights(self) -> None:
+        self.__dict__.pop("_predicting", None)
+
+    def weights(self) -> tuple[Floats, Floats]:
+        """Return the weights that predict: (n_features, n_classes) of features, and those of transitions.
+
+        The latter have one row and column more than there are tags: the last row is the start, the last column the end.
+        """
+        self._check_fitted()
+        if "_predicting" not in self.__dict__:
+            self._predicting = self.run_.weights(self.averaged)
+        return self._predicting
+
+    @property
+    def coef_(self) -> Floats:
+        """The weights of the features, a row for each tag."""
+        return self._published("coef_")[0].T
+
+    @property
+    def transitions_(self) -> Floats:
+        """The weights of two tags in a row: from, to."""
+        return self._published("transitions_")[1][:-1, :-1]
+
+    @property
+    def start_(self) -> Floats:
+        """The weight of each tag at the start."""
+        return self._published("start_")[1][-1, :-1]
+
+    @property
+    def end_(self) -> Floats:
+        """The weight of each tag at the end."""
+        return self._published("end_")[1][:-1, -1]
+
+    @property
+    def ledger_(self) -> SequenceLedger:
+        """The mistakes, in order."""
+        if not self.is_fitted():
+            raise AttributeError(f"this {self.public_name()} has no ledger_ before it is fitted")
+        return self.run_.ledger
+
+    @property
+    def n_mistakes_(self) -> int:
+        """How many mistakes were made."""
+        return self.ledger_.total
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many features have weights."""
+        if not self.is_fitted():
+            raise AttributeError(f"this {self.public_name()} has no n_features_in_ before it is fitted")
+        return self.run_.n_features
+
+    def _published(self, name: str) -> tuple[Floats, Floats]:
+        if not self.is_fitted():
+            raise AttributeError(f"this {self.public_name()} has no {name} before it is fitted")
+        return self.weights()
+
+    def encode(self, X: Any) -> Encoded:
+        """Return sequences as the model sees them; features that it does not know are left out."""
+        self._check_fitted()
+        kind = inputs.kind_of(X)
+        if kind not in (None, self.features_.kind):
+            raise ValueError(f"X has {inputs.KINDS[kind]}, but the model was trained on {inputs.KINDS[self.features_.kind]}")
+        return self.features_.encode(X, False)
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """Return the best path of each sequence, as a list of tags."""
+        encoded = self.encode(X)
+        codes = best_paths(encoded, *self.weights(), self.run_.forbidden)
+        tags, starts = self.classes_[codes].tolist(), encoded.starts.tolist()
+        return [tags[begin:end] for begin, end in pairwise(starts)]
+
+    def predict_single(self, sequence: Any) -> list[Any]:
+        """Return the best path of one sequence."""
+        return self.predict([sequence])[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of tokens, or of their sequences' weights, whose tag is predicted."""
+        predicted = self.predict(X)
+        inputs.check_lengths(y, [len(path) for path in predicted])
+        right = np.array([a == b for path, tags in zip(predicted, y, strict=True) for a, b in zip(path, tags, strict=True)])
+        weight = example_weight(sample_weight, len(predicted))
+        each = np.repeat(weight, [len(path) for path in predicted]) if weight.size else None
+        return float(np.average(right, weights=each)) if right.size else 1.0
+
+    def replay(self, X: Any = None, mistakes: int | None = None) -> tuple[Floats, Floats]:
+        """Return the weights that the ledger's corrections add up to, as `weights` has them.
+
+        Parameters
+        ----------
+        X : the sequences of the training; None: those that `record=True` stored
+        mistakes : None: the weights that predict, bit for bit; a number: the last weights after so many mistakes
+        """
+        encoded = None if X is None else self.encode(X)
+        averaged = self.averaged and mistakes is None
+        replayed: tuple[Floats, Floats] = self.ledger_.replay(
+            encoded, self.n_features_in_, averaged=averaged, mistakes=mistakes
+        )
+        return replayed
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is anything to predict with."""
+        return self.is_fitted()
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn, the only caller, that this takes sequences and not rows."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        read = InputTags(two_d_array=False, string=True)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=read)
+
+    def __repr__(self) -> str:
+        defaults = type(self)().get_params()
+        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name]]
+        return f"{self.public_name()}({', '.join(changed)})"

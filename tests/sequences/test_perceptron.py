@@ -1,0 +1,167 @@
+"""Input, late tags and features, weights, early stopping, and messages about what is wrong."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from separatrix import SequencePerceptron
+from separatrix.sequences.attributes import attributes_of
+
+X = [
+    [{"word": "the"}, {"word": "dog"}, {"word": "barks"}],
+    [{"word": "a"}, {"word": "cat"}, {"word": "sleeps"}],
+    [{"word": "the"}, {"word": "cat"}, {"word": "barks"}],
+    [{"word": "barks"}],
+    [],
+]
+Y = [["D", "N", "V"], ["D", "N", "V"], ["D", "N", "V"], ["V"], []]
+
+
+def fitted(**settings):
+    return SequencePerceptron(**{"random_state": 0} | settings).fit(X, Y)
+
+
+def test_attributes_have_the_names_of_python_crfsuite():
+    token = {"a": "b", "n": 2, "f": np.float64(1.5), "t": True, "F": False, "l": ["x", "y"], "d": {"u": "v", "w": 0.5}}
+    expected = {"a:b": 1.0, "n": 2.0, "f": 1.5, "t": 1.0, "F": 0.0, "l:x": 1.0, "l:y": 1.0, "d:u:v": 1.0, "d:w": 0.5}
+    assert dict(attributes_of(token)) == expected
+    assert list(attributes_of(["walk", "shop"])) == [("walk", 1.0), ("shop", 1.0)]
+
+
+def test_the_parts_of_an_encoding_agree_with_the_generator():
+    token = {"a": "b", "n": 2, "t": True, "l": ["x"], "d": {"u": "v"}}
+    model = SequencePerceptron().fit([[token, ["a:b", "other"]]], [["p", "q"]])
+    assert model.features_.names() == [*(name for name, _ in attributes_of(token)), "other"]
+    encoded = model.encode([[token, ["a:b", "unknown"]]])
+    assert encoded.data.tolist() == [1.0, 2.0, 1.0, 1.0, 1.0, 1.0]
+    assert encoded.indices.tolist() == [0, 1, 2, 3, 4, 0]
+
+
+def test_it_learns_and_predicts_lists_of_tags():
+    model = fitted()
+    assert model.predict(X) == Y
+    assert model.predict([]) == []
+    assert model.predict_single([{"word": "a"}, {"word": "dog"}, {"word": "sleeps"}]) == ["D", "N", "V"]
+    assert model.score(X, Y) == 1.0
+    assert model.converged_
+    assert model.mistakes_per_pass_[-1] == 0
+    assert model.coef_.shape == (3, model.n_features_in_)
+    assert model.transitions_.shape == (3, 3)
+    assert model.start_.argmax() == 0
+    assert sum(model.mistakes_per_pass_) == model.n_mistakes_ == len(model.ledger_)
+
+
+def test_unknown_words_are_tagged_by_the_transitions():
+    assert fitted().predict([[{"word": "le"}, {"word": "chien"}, {"word": "aboie"}]]) == [["D", "N", "V"]]
+
+
+def test_late_tags_and_features():
+    model = SequencePerceptron(averaged=False)
+    model.partial_fit(X[:1], [["D", "N", "V"]])
+    model.partial_fit([[{"word": "big"}, {"word": "dog"}]], [["A", "N"]])
+    assert model.classes_.tolist() == ["A", "D", "N", "V"]
+    assert model.n_features_in_ == 4
+    for _ in range(5):
+        model.partial_fit([[{"word": "big"}, {"word": "dog"}], *X[:1]], [["A", "N"], ["D", "N", "V"]])
+    assert model.predict([[{"word": "big"}, {"word": "dog"}]]) == [["A", "N"]]
+    assert {tag for mistake in model.ledger_ for tag in mistake.true} <= {"A", "D", "N", "V"}
+    everything = [*X[:1], [{"word": "big"}, {"word": "dog"}], *[[{"word": "big"}, {"word": "dog"}], X[0]] * 5]
+    assert all(map(np.array_equal, model.replay(everything), model.weights()))
+
+
+def test_a_late_tag_keeps_what_was_learned():
+    model = SequencePerceptron().partial_fit(X, Y)
+    before = model.weights()
+    model.partial_fit([], [], classes=["D", "M", "N", "V"])
+    W, T = model.weights()
+    assert model.classes_.tolist() == ["D", "M", "N", "V"]
+    assert np.array_equal(np.delete(W, 1, axis=1), before[0])
+    assert np.array_equal(np.delete(np.delete(T, 1, axis=0), 1, axis=1), before[1])
+    assert not W[:, 1].any()
+
+
+def test_whole_numbers_are_tags_too():
+    model = SequencePerceptron(random_state=0).fit(X, [[len(tag) + 10 * (tag == "N") for tag in tags] for tags in Y])
+    assert model.predict(X[:1]) == [[1, 11, 1]]
+
+
+def test_where_the_scheme_allows_no_path_it_is_set_aside():
+    pairs = [[["a"], ["b"]], [["c"], ["d"]]]
+    model = SequencePerceptron(scheme="iobes", random_state=0).fit(pairs, [["B-x", "E-x"], ["B-y", "E-y"]])
+    assert model.predict([[["c"]], *pairs]) == [["B-y"], ["B-x", "E-x"], ["B-y", "E-y"]]
+
+
+def test_a_weight_of_zero_is_not_presented():
+    model = SequencePerceptron(order="cyclic", max_iter=1).fit(X, Y, sample_weight=[0, 1, 0, 0, 0])
+    assert model.ledger_.steps == 1
+    assert {mistake.sequence for mistake in model.ledger_} == {1}
+
+
+def test_early_stopping_goes_back_to_the_best_pass():
+    rng = np.random.default_rng(0)
+    noisy = [[{"w": str(rng.integers(5))} for _ in range(6)] for _ in range(60)]
+    tags = [[str(rng.integers(2)) if rng.random() < 0.3 else token["w"] for token in sequence] for sequence in noisy]
+    model = SequencePerceptron(early_stopping=True, max_iter=30, n_iter_no_change=2, random_state=0, record=True)
+    model.fit(noisy, tags)
+    best = int(np.argmax(model.validation_scores_)) + 1
+    assert model.n_iter_ == best < len(model.validation_scores_) < 30
+    assert all(map(np.array_equal, model.replay(noisy), model.weights()))
+    assert model.ledger_.steps == best * 54
+    given = SequencePerceptron(max_iter=2, random_state=0).fit(noisy[:50], tags[:50], X_val=noisy[50:], y_val=tags[50:])
+    assert given.validation_scores_[-1] == given.score(noisy[50:], tags[50:])
+
+
+def test_a_held_out_tag_that_was_never_seen_is_a_wrong_one():
+    model = SequencePerceptron(max_iter=1).fit(X, Y, X_val=[[{"word": "dog"}]], y_val=[["unseen"]])
+    assert model.validation_scores_ == [0.0]
+
+
+def test_scikit_learn_can_clone_and_cross_validate_it():
+    model = clone(SequencePerceptron(max_iter=7, random_state=3))
+    assert model.get_params()["max_iter"] == 7
+    assert repr(model) == "SequencePerceptron(max_iter=7, random_state=3)"
+    scores = cross_val_score(model, X[:3] * 4, Y[:3] * 4, cv=2)
+    assert scores.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (
+            lambda: SequencePerceptron().fit(["the dog"], [["D", "N"]]),
+            TypeError,
+            r"X\[0\] is a string: split it into tokens",
+        ),
+        (lambda: SequencePerceptron().fit([{"a": 1}], [["D"]]), TypeError, r"X\[0\] is a dict"),
+        (lambda: SequencePerceptron().fit([[1.5]], [["D"]]), TypeError, r"X\[0\]\[0\] is 1.5, a float"),
+        (lambda: SequencePerceptron().fit(X, Y[:3]), ValueError, "X has 5 sequences and y has 3"),
+        (lambda: SequencePerceptron().fit(X[:1], [["D", "N"]]), ValueError, r"y\[0\] has 2 tags for 3 tokens"),
+        (lambda: SequencePerceptron().fit(X[:1], ["DNV"]), ValueError, r"y\[0\] is the string 'DNV'"),
+        (lambda: SequencePerceptron().fit(X[:1], [["D", "N", 3]]), ValueError, "all of one kind; they are: int, str"),
+        (lambda: SequencePerceptron().fit([[]], [[]]), ValueError, "X has no token"),
+        (lambda: SequencePerceptron().fit([[{"a": None}]], [["D"]]), TypeError, r"X\[0\]\[0\]: the attribute 'a' is None"),
+        (lambda: SequencePerceptron().fit([[{"a": np.nan}]], [["D"]]), ValueError, r"X\[0\]\[0\]: the attribute 'a' is nan"),
+        (lambda: SequencePerceptron().fit([[{1: "a"}]], [["D"]]), TypeError, "names must be strings"),
+        (lambda: SequencePerceptron().predict(X), ValueError, "is not fitted yet"),
+        (lambda: fitted().predict([np.ones((2, 3))]), ValueError, "was trained on dicts or lists of attributes"),
+        (lambda: fitted().replay(X[:1]), ValueError, "the ledger has mistakes on sequence"),
+        (lambda: fitted().replay(), ValueError, "fit with record=True"),
+        (lambda: SequencePerceptron(rule="pa").fit(X, Y), ValueError, "'rule' parameter of SequencePerceptron"),
+        (
+            lambda: SequencePerceptron(scheme="bio").fit([[["a"], ["b"]]], [["O", "I-x"]]),
+            ValueError,
+            r"y\[0\] has 'I-x' after 'O' \(token 1\), which scheme='bio' forbids",
+        ),
+        (
+            lambda: SequencePerceptron(scheme="iobes").fit([[["a"], ["b"]]], [["B-x", "I-x"]]),
+            ValueError,
+            r"y\[0\] has 'I-x' at the end \(token 1\)",
+        ),
+        (lambda: fitted(early_stopping=True, validation_fraction=0.01), ValueError, "leaves none to hold out"),
+        (lambda: SequencePerceptron().fit(X, Y, sample_weight=np.zeros(5)), ValueError, "every sample_weight is zero"),
+    ],
+)
+def test_what_is_wrong_is_named(wrong, error, message):
+    with pytest.raises(error, match=message):
+        wrong()
