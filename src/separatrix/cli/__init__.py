@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from separatrix import __version__
-from separatrix.cli.commands import Verb
+from separatrix.cli.commands import DebugOption, Verb
+from separatrix.cli.errors import faults_reported
 
 VERBS = Path(__file__).parent / "verbs"
 ORDER = "trace lab demo certify check compare bench train predict evaluate explain export info serve".split()
@@ -38,7 +39,9 @@ class VerbGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the verb; what it returns is the exit status."""
-        ctx.exit(super().invoke(ctx))
+        with faults_reported(ctx):
+            status = super().invoke(ctx)
+        ctx.exit(status)
 
 
 def first_help_line(name: str) -> str:
@@ -77,3 +80,6 @@ def _print_completion(ctx: click.Context, parameter: click.Parameter, shell: str
 )
 def app() -> None:
     """Error-driven linear classification: learn a boundary from mistakes, and keep the mistakes."""
+
+
+app.params.append(DebugOption())

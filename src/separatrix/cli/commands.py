@@ -16,7 +16,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import click
 from click.shell_completion import CompletionItem
 
-from separatrix.cli.errors import fail, not_one_of
+from separatrix.cli.errors import DEBUG, fail, not_one_of
 from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import in_words
 
@@ -84,6 +84,19 @@ class VerbOption(click.Option):
         return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
 
 
+class DebugOption(click.Option):
+    """--debug, of the program and of every verb: an unexpected error shows its traceback."""
+
+    def __init__(self, hidden: bool = False) -> None:
+        settings: dict[str, Any] = {"is_flag": True, "expose_value": False, "callback": self._remember, "hidden": hidden}
+        super().__init__(["--debug"], help="Show the traceback of an unexpected error.", **settings)
+
+    @staticmethod
+    def _remember(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            ctx.meta[DEBUG] = True  # which a context shares with those of its subcommands
+
+
 class Words(click.ParamType):  # type: ignore[type-arg]  # click 8.2 has no type arguments
     """The type of an option that has choices: the shell completes them, and another word is an error of one line."""
 
@@ -142,12 +155,14 @@ class Verb(click.Command):
         settings: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": self._show_all}
         settings |= {"help": "Show all options and exit.", "hidden": not self.rare}
         params.append(click.Option(["--help-all"], **settings))
+        self.debug = DebugOption(hidden=True)
+        params.append(self.debug)
         text = inspect.cleandoc(help or "").replace("\n\n  ", "\n\n\b\n  ")  # Click keeps the lines of such a paragraph
         super().__init__(name, callback=verb, params=params, help=text)
 
     def _show_all(self, ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
         if wanted and not ctx.resilient_parsing:
-            self.help_all = True
+            self.help_all, self.debug.hidden = True, False
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
 

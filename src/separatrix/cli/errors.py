@@ -1,4 +1,6 @@
-"""How verbs end on input that they cannot use: one line on standard error that says what and where, and exit status 2.
+"""How verbs end when something is wrong: one line on standard error that says what and where, and an exit status.
+
+Input that cannot be used ends with status 2, output that cannot be written with 74, and a fault of this program with 70.
 
 Messages of the rooms below name a remedy as a parameter of Python; `in_options` shows it as an option of the command line.
 """
@@ -16,12 +18,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from separatrix.data.errors import DataError, did_you_mean, shown
+from separatrix.data.atomic import WRITE_FAULTS
+from separatrix.data.errors import DataError, OutputError, did_you_mean, shown
 from separatrix.engine.rules import in_words
 
 if TYPE_CHECKING:
     from separatrix.engine.parameters import ParameterError
     from separatrix.features.table import TableFeaturizer
+
+BAD_INPUT = 2
+INTERNAL = 70
+"""A fault of this program, as EX_SOFTWARE of sysexits.h."""
+NOT_WRITTEN = 74
+"""Output could not be written, as EX_IOERR of sysexits.h."""
+INTERRUPTED = 130
 
 ROLE_OPTIONS = {
     "drop": "--drop",
@@ -49,6 +59,8 @@ OFF = {
     "zero_based": "--one-based",
 }
 """The options for False."""
+DEBUG = "separatrix.debug"
+"""The name under which a context has whether --debug was given."""
 SAME = (
     *("average_from", "bins", "bits", "budget", "calibrate", "categorical", "char_ngrams", "checkpoint", "class_weight"),
     *("date", "delimiter", "drop", "early_stopping", "encoding", "engine", "float32", "folds", "format", "header"),
@@ -121,10 +133,10 @@ def not_one_of(option: str, value: str, choices: Collection[str]) -> str:
     return f"{option}: {shown(value)} is not {several}{in_words(choices)}{did_you_mean(value, choices)}"
 
 
-def fail(verb: str, message: object) -> NoReturn:
-    """Print an error message, and end with status 2."""
+def fail(verb: str, message: object, status: int = BAD_INPUT) -> NoReturn:
+    """Print an error message, and end with a status."""
     click.echo(f"separatrix {verb}: {in_options(message)}", err=True)
-    raise click.exceptions.Exit(2)
+    raise click.exceptions.Exit(status)
 
 
 def tell(verb: str, notes: Iterable[str]) -> None:
@@ -136,6 +148,48 @@ def tell(verb: str, notes: Iterable[str]) -> None:
 def terminal_width() -> int:
     """Return how wide tables may be: as the terminal, and 120 characters at most."""
     return min(120, shutil.get_terminal_size().columns) if sys.stdout.isatty() else 120
+
+
+@contextmanager
+def reader_may_leave(status: int = 0) -> Iterator[None]:
+    """End with a status where the reader of our output has closed it, as `head` does."""
+    try:
+        yield
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(status) from None
+
+
+@contextmanager
+def faults_reported(ctx: click.Context) -> Iterator[None]:
+    """Turn what no verb expects into one line and a status that no verb returns; --debug shows the traceback, too."""
+    try:
+        with reader_may_leave():
+            yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except KeyboardInterrupt:
+        fail(ctx.invoked_subcommand or "", "interrupted", INTERRUPTED)
+    except Exception as error:
+        verb = ctx.invoked_subcommand or ""
+        if ctx.meta.get(DEBUG):
+            import traceback
+
+            traceback.print_exc()
+        if isinstance(error, OSError) and (isinstance(error, OutputError) or error.errno in WRITE_FAULTS):
+            fail(verb, _not_written(error), NOT_WRITTEN)
+        what = " ".join(str(error).split())[:300]
+        if isinstance(error, MemoryError):
+            fail(verb, f"there is not enough memory{what and f': {what}'}", INTERNAL)
+        advice = "" if ctx.meta.get(DEBUG) else "; --debug shows where"
+        fail(verb, f"internal error, please report it: {type(error).__name__}{what and f': {what}'}{advice}", INTERNAL)
+
+
+def _not_written(error: OSError) -> str:
+    what = error.strerror or str(error)
+    if error.filename is None and error.errno is None:
+        return what
+    return f"{'standard output' if error.filename is None else error.filename} could not be written: {what}"
 
 
 @contextmanager
@@ -157,12 +211,11 @@ def errors_reported(verb: str, subject: object) -> Iterator[None]:
 
             warnings.showwarning = show_as_note  # type: ignore[assignment]
             yield
-    except BrokenPipeError:  # the reader of our output has closed it, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.exceptions.Exit(0) from None
     except DataError as error:
         fail(verb, error)
     except OSError as error:
+        if isinstance(error, BrokenPipeError | OutputError) or error.errno in WRITE_FAULTS:
+            raise  # to `faults_reported`
         names_file = error.filename is not None and error.strerror
         fail(verb, f"{error.filename}: {error.strerror}" if names_file else error)
     except ValueError as error:

@@ -29,28 +29,33 @@ _NEEDS_QUOTES = r'[",\r\n]|^\s|\s$'
 def write_predictions(rows: ModelRows, file: BinaryIO, form: str, with_scores: bool) -> int:
     """Write the predictions of all rows; return how many."""
     writer: Any = None
-    n = 0
-    for X, _, batch in rows.batches():
-        ours = prediction_table(rows, X, with_scores)
-        places = _places(batch.origin, ours.num_rows, len(rows.source.files) > 1) if rows.skipping else {}
-        kept = {} if getattr(batch, "kept", None) is None else _kept(rows, batch.kept, [*places, *ours.column_names])
-        json_texts = kept if rows.source.format == "jsonl" else {}
-        if form != "jsonl":
-            kept |= {name: _from_json(column) for name, column in json_texts.items()}
-        table = pa.table(places | kept | dict(zip(ours.column_names, ours.columns, strict=True)))
-        n += table.num_rows
-        if form == "parquet":
-            from pyarrow.parquet import ParquetWriter
+    try:
+        n = 0
+        for X, _, batch in rows.batches():
+            ours = prediction_table(rows, X, with_scores)
+            places = _places(batch.origin, ours.num_rows, len(rows.source.files) > 1) if rows.skipping else {}
+            kept = {} if getattr(batch, "kept", None) is None else _kept(rows, batch.kept, [*places, *ours.column_names])
+            json_texts = kept if rows.source.format == "jsonl" else {}
+            if form != "jsonl":
+                kept |= {name: _from_json(column) for name, column in json_texts.items()}
+            table = pa.table(places | kept | dict(zip(ours.column_names, ours.columns, strict=True)))
+            n += table.num_rows
+            if form == "parquet":
+                from pyarrow.parquet import ParquetWriter
 
-            writer = writer or ParquetWriter(file, table.schema)
-            writer.write_table(table)
-        elif form == "jsonl":
-            file.write(_json_lines(table, json_texts))
-        else:
-            file.write(_csv_lines(table, kept, header=n == table.num_rows))
-        file.flush()
-    if writer is not None:
-        writer.close()
+                writer = writer or ParquetWriter(file, table.schema)
+                writer.write_table(table)
+            elif form == "jsonl":
+                file.write(_json_lines(table, json_texts))
+            else:
+                file.write(_csv_lines(table, kept, header=n == table.num_rows))
+            file.flush()
+        if writer is not None:
+            writer.close()
+    except BaseException:
+        if writer is not None:
+            writer.is_open = False  # the file is thrown away: nothing is added to it when the writer is collected
+        raise
     return n
 
 

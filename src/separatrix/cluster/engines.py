@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from separatrix import __version__
 from separatrix.cluster.shards import Shard, TextColumnsError, forget
 from separatrix.data.errors import DataError
-from separatrix.data.streams import expand
+from separatrix.data.streams import expand, is_pipe
 
 FAN_IN = 8
 """How many results one task adds up: three levels of the binary tree."""
@@ -143,6 +143,9 @@ class Engine:
             raise TypeError(f"{type(self).__name__} cannot make shards of {type(data).__name__}: pass file names")
         else:
             chunks = [path for item in data for path in (expand(item) if isinstance(item, str | Path) else [item])]
+        for chunk in chunks:
+            if isinstance(chunk, str) and is_pipe(chunk):
+                raise DataError(f"{chunk} can be read only once, and shards are read again: put the data into files")
         if y is not None:
             chunks = list(zip(chunks, y, strict=True))
         return self._add_chunks(chunks)

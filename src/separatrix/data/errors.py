@@ -32,6 +32,10 @@ class ReadAgainError(DataError):
     """A column turned out to be text after some of it had been given as numbers: the next reading gives text."""
 
 
+class OutputError(OSError):
+    """A file cannot be written to its end: the disk is full, the device is broken, or nobody reads the other end."""
+
+
 @dataclass(frozen=True)
 class Origin:
     """Where the rows of a batch come from: a file, and the line or row (counted from 1) of each."""

@@ -7,7 +7,6 @@ a number and none may be missing; labels are whole numbers where all are, else t
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, counted, did_you_mean, named, no_column, shown
 from separatrix.data.labels import Unlabelled, alike, as_one, one_class, words_kept
 from separatrix.data.reading import Source, open_source
-from separatrix.data.streams import STDIN
+from separatrix.data.streams import STDIN, all_bytes, is_pipe
 
 Array = NDArray[Any]
 
@@ -76,19 +75,17 @@ def read_source(
     [[3.0, 2.0], [-2.0, 2.0], [-2.0, -3.0]]
     """
     place: Any = name
-    if content is not None or name == STDIN:
-        place = io.BytesIO(sys.stdin.buffer.read() if content is None else content)
-        place.name = "the file object" if content is None else name
     if content is not None:
         reading["format"] = "csv"
+    if content is not None or is_pipe(name):
+        place = io.BytesIO(all_bytes(name) if content is None else content)
+        place.name = "standard input" if content is None and name == STDIN else name
     words = words_kept(missing_label)
     source = open_source(place, label=label, settle=not mixed, unused=drop, label_words=words, **reading)
     if drop and source.kind == "rows" and not mixed:
         raise DataError(f"{source.name} has numbered features, and no column to leave out: {', '.join(drop)}")
     with nullcontext() if source.rereadable or not mixed else source.kept(None):
         examples = _examples(source, mixed, drop, missing_label)
-    if name == STDIN:
-        examples = replace(examples, name="standard input")
     return examples if positive is None else against_the_rest(examples, positive)
 
 

@@ -24,7 +24,7 @@ from separatrix.data.encodings import AUTO, UTF8, encoding_called, first_undecod
 from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.options import ON_ERROR
-from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand
+from separatrix.data.streams import STDIN, Stream, cores, digest_of, expand, is_pipe
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -348,23 +348,23 @@ def open_source(
 
 def _from_files(spec: Spec, form: str | None, options: Options) -> Source:
     places = _places(spec)
+    pipe = next((place for place in places if is_pipe(place)), None)
+    if pipe is not None and (len(places) > 1 or options.settle):
+        name = "standard input" if pipe == STDIN else getattr(pipe, "name", pipe)
+        raise DataError(f"{name} can be read only once, and not beside files")
     stream = Stream(places[0])
-    pipe = places[0] == STDIN or (not isinstance(places[0], str) and not places[0].seekable())
     try:
-        if pipe and (len(places) > 1 or options.settle):
-            raise DataError(f"{stream.name} can be read only once, and not beside files")
         form = form or sniffing.sniff(stream, options.encoding)
         as_text(stream, form, options)
         reader = FORMATS[form].open(stream, options)
         if reader.kind == "rows" and options.label is not None and options.label_needed:
-            raise DataError(
-                f"{stream.name}: {form} data have their labels with them: there is no column {options.label!r} to choose"
-            )
+            what = f"{form} data have their labels with them: there is no column {options.label!r} to choose"
+            raise DataError(f"{stream.name}: {what}")
     finally:
-        if not pipe:
+        if pipe is None:
             stream.close()
     name = stream.name if len(places) == 1 else f"{stream.name} and {len(places) - 1} more"
-    return Source(name, places, form, reader, options, stream if pipe else None)
+    return Source(name, places, form, reader, options, None if pipe is None else stream)
 
 
 def as_text(stream: Stream, form: str, options: Options) -> None:

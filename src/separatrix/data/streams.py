@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data import encodings
+from separatrix.data.atomic import is_regular
 from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError
 
@@ -43,16 +44,23 @@ class Block(NamedTuple):
     end: int
 
 
+def is_pipe(place: str | IO[bytes]) -> bool:
+    """Tell whether a place can be read only once: standard input, a FIFO or a device by its path, an unseekable object."""
+    if isinstance(place, str):
+        return place == STDIN or not (is_regular(place) or os.path.isdir(place))
+    return not place.seekable()
+
+
 class Stream:
     """The bytes of one file, a pipe or a binary file object, decompressed."""
 
     def __init__(self, place: str | IO[bytes], name: str | None = None) -> None:
-        self.digest = hashlib.sha256() if place == STDIN else None
+        self.digest = hashlib.sha256() if is_pipe(place) else None
         self.owned = isinstance(place, str) and place != STDIN
         raw: Any = sys.stdin.buffer if place == STDIN else _open(place) if isinstance(place, str) else place
         self.name = name or ("standard input" if place == STDIN else str(getattr(raw, "name", "the file object")))
         if self.digest is not None or not hasattr(raw, "peek"):
-            raw = io.BufferedReader(_Raw(raw, self.digest), 1 << 16)
+            raw = io.BufferedReader(_Raw(raw, self.digest, self.owned), 1 << 16)
         self._raw: Any = raw
         self._file: Any = None
         self._copy: Any = None
@@ -160,9 +168,15 @@ class Stream:
 class _Raw(io.RawIOBase):
     """Any binary file object as one that `io.BufferedReader` takes; hashed as it flows by where a digest is given."""
 
-    def __init__(self, source: Any, digest: Any = None) -> None:
+    def __init__(self, source: Any, digest: Any = None, owned: bool = False) -> None:
         self.source = source
         self.digest = digest
+        self.owned = owned
+
+    def close(self) -> None:
+        super().close()
+        if self.owned:
+            self.source.close()
 
     def readable(self) -> bool:
         return True
@@ -192,6 +206,14 @@ def _open(path: str) -> Any:
         raise DataError(f"{path} is a directory; give a file, or a pattern such as {path.rstrip('/')}/*.csv") from None
     except (OSError, ValueError) as problem:
         raise DataError(f"{path}: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def all_bytes(path: str) -> bytes:
+    """Return the bytes of a file, or of a pipe."""
+    if path == STDIN:
+        return sys.stdin.buffer.read()
+    with _open(path) as file:
+        return bytes(file.read())
 
 
 def expand(spec: str | os.PathLike[str]) -> list[str]:

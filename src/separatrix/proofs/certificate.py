@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from separatrix.data.atomic import replacing
 from separatrix.engine.labels import check_two_classes, encode, encode_as
 from separatrix.engine.rows import Array, Rows
 from separatrix.proofs import checker
@@ -165,7 +166,8 @@ class Certificate:
         """Return the certificate as JSON, every rational as "p/q"; also write it to `path` if given."""
         text = as_json(self)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            with replacing(path) as name:
+                Path(name).write_text(text, encoding="utf-8")
         return text
 
     @classmethod

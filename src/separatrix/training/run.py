@@ -30,7 +30,7 @@ from separatrix.training.held_out import (
 from separatrix.training.options import TrainOptions, size_of
 from separatrix.training.parts import features_for, learner_of
 from separatrix.training.progress import Progress
-from separatrix.training.summary import summarise
+from separatrix.training.summary import summarise, written_model
 from separatrix.training.tuning.selection import check_selection, is_wanted, select
 
 
@@ -63,8 +63,8 @@ class Training:
         check_evaluation(options)
         check_selection(options)
         for path in (options.output, options.checkpoint, options.report):
-            if path is not None:
-                check_place(path)
+            if path is not None:  # a checkpoint is read again, and so is a model whose rounded weights are tried
+                check_place(path, path is options.checkpoint or (path is options.output and options.float32))
 
     def run(self) -> Model:
         """Train, write the model if it is to be written, and return it with its summary."""
@@ -141,7 +141,7 @@ class Training:
                 summary["report"] = str(options.report)
             if options.output is not None:
                 save(model, options.output, resume=options.resume, float32=options.float32)
-                summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
+                summary |= written_model(options.output)
                 if options.float32:
                     summary["float32_changed"] = _changed_predictions(learner, load(options.output, plain=True), gathered)
             if options.checkpoint is not None:

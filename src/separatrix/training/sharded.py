@@ -19,7 +19,7 @@ from separatrix.training.memory import InMemory
 from separatrix.training.options import TrainOptions
 from separatrix.training.parts import featurizer_of, learner_of
 from separatrix.training.progress import Progress
-from separatrix.training.summary import Summary, learner_figures, warnings_about
+from separatrix.training.summary import Summary, learner_figures, warnings_about, written_model
 
 
 def train_on_shards(options: TrainOptions, plain: bool, progress: Progress) -> Model:
@@ -72,7 +72,7 @@ def train_on_shards(options: TrainOptions, plain: bool, progress: Progress) -> M
         summary["warnings"].append(facts["unlike_shards"])
     if options.output is not None:
         save(model, options.output, resume=options.resume)
-        summary |= {"model": str(options.output), "bytes": options.output.stat().st_size}
+        summary |= written_model(options.output)
     summary["seconds_training"] = round(time.perf_counter() - began, 3)
     model.summary = summary
     return model

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from separatrix import __version__
 from separatrix.analysis.evaluating.evaluation import Evaluation
+from separatrix.data.atomic import is_regular
 from separatrix.data.errors import counted
 from separatrix.data.reading import Source
 from separatrix.engine.rows import Ints
@@ -100,6 +102,11 @@ def summarise(
     sorted_rows = learner.order == "cyclic" and not learner.converged_ and blocks.in_runs()
     summary["warnings"] = warnings_about(right, counts, gathered.classes.tolist(), learner, sorted_rows, unknown)
     return summary
+
+
+def written_model(path: Path) -> dict[str, Any]:
+    """Return where the model was written, and the size of the file; a FIFO or a device has none."""
+    return {"model": str(path)} | ({"bytes": path.stat().st_size} if is_regular(path) else {})
 
 
 def warnings_about(
@@ -228,7 +235,7 @@ class Summary(dict[str, Any]):
         yield from selection_lines(self, strong, remedy)
         yield from (f"  {alarm('warning')}: {remedy(warning)}" for warning in self.get("warnings", ()))
         if "model" in self:
-            yield f"  written to {self['model']} ({self['bytes']:,} bytes)"
+            yield f"  written to {self['model']}" + (f" ({self['bytes']:,} bytes)" if "bytes" in self else "")
             if "float32_changed" in self:
                 yield f"  float32 changes {self['float32_changed']:,} of {counted(self['rows'], 'training prediction')}"
         else:

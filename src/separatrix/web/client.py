@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
+from separatrix.data.atomic import replacing
+
 _RETRIED = (429, 503)
 _NDJSON = "application/x-ndjson"
 
@@ -112,7 +114,9 @@ class Client:
 
     def save_model(self, path: str | Path) -> None:
         """Write the model as it is now to a file that `separatrix.load` reads."""
-        Path(path).write_bytes(self._ask("GET", "/model"))
+        model = self._ask("GET", "/model")
+        with replacing(path) as name:
+            Path(name).write_bytes(model)
 
     def close(self) -> None:
         """Close the connection; another request opens it again."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from separatrix.cli.errors import errors_reported, in_options, tell, terminal_width
+from separatrix.cli.errors import errors_reported, in_options, reader_may_leave, tell, terminal_width
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import FeatureModel, Json, ModelFormula, Output
 from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Data, Drop, Label, Option, Positive, ReadingOptions
@@ -56,10 +57,13 @@ def certify(
 ) -> int:
     """Print the certificate, write it to a file, and return the status of its verdict."""
     from separatrix.cli.model_rows import read_examples
+    from separatrix.data.atomic import check_place
     from separatrix.proofs import certificate as proofs
 
     drop = drop or []
     with errors_reported("certify", data):
+        if output is not None:
+            check_place(output)
         if model_formula is not None and bias is not None:
             raise DataError("--bias and --no-bias cannot be combined with --model-formula: write '- 1' for no intercept")
         examples = read_examples(data, label, positive, drop, model, reading.reading(), model_formula)
@@ -74,22 +78,22 @@ def certify(
             certificate.feature_names = names
         text = certificate.to_json(output)
     tell("certify", examples.notes)
-    if as_json:
-        document = text if report is None else json.dumps(report.to_dict(), ensure_ascii=False, indent=1) + "\n"
-        click.echo(document, nl=False)
-        return STATUS[certificate.verdict]
-    if report is None:
-        _print(examples, certificate)
-    else:
-        size = f"{counted(certificate.proof.n, 'example')}, {counted(len(report.names), 'column')}"
-        click.echo(f"{examples.name}: {size}, rows counted from 1 among those used")
-        click.echo(in_options(report.text(min(100, terminal_width()), first_row=1)))
-    if output is not None:
-        same = [("label", label), ("positive", positive), ("model", model), ("model-formula", model_formula)]
-        same += [("drop", name) for name in drop]
-        options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
-        options += "".join(f" {in_options(f'{name}={value!r}')}" for name, value in reading.reading().items())
-        click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
+    with reader_may_leave(STATUS[certificate.verdict]):
+        if as_json:
+            echo_json(text if report is None else json.dumps(report.to_dict(), ensure_ascii=False, indent=1))
+            return STATUS[certificate.verdict]
+        if report is None:
+            _print(examples, certificate)
+        else:
+            size = f"{counted(certificate.proof.n, 'example')}, {counted(len(report.names), 'column')}"
+            click.echo(f"{examples.name}: {size}, rows counted from 1 among those used")
+            click.echo(in_options(report.text(min(100, terminal_width()), first_row=1)))
+        if output is not None:
+            same = [("label", label), ("positive", positive), ("model", model), ("model-formula", model_formula)]
+            same += [("drop", name) for name in drop]
+            options = "".join(f" --{name} {shlex.quote(str(value))}" for name, value in same if value is not None)
+            options += "".join(f" {in_options(f'{name}={value!r}')}" for name, value in reading.reading().items())
+            click.echo(f"certificate written to {output}; check it with: separatrix check {output} {data}{options}")
     return STATUS[certificate.verdict]
 
 

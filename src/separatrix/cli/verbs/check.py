@@ -8,7 +8,7 @@ from typing import Annotated
 
 import click
 
-from separatrix.cli.errors import errors_reported, tell
+from separatrix.cli.errors import errors_reported, reader_may_leave, tell
 from separatrix.cli.options import FeatureModel, ModelFormula
 from separatrix.data.errors import counted
 from separatrix.data.options import Argument, Data, Drop, Label, Positive, ReadingOptions
@@ -34,11 +34,11 @@ def check(
         examples = read_examples(data, label, positive, drop or [], model, reading.reading(), model_formula)
         fault = claim.fault(examples.X, examples.y)
     tell("check", examples.notes)
-    if fault is not None:
-        click.echo(f"NOT VALID for {examples.name}: {fault}")
-        return 1
-    separation = claim.separation or "not claimed"
-    click.echo(
-        f"VALID: the {counted(claim.proof.n, 'example')} of {examples.name} are {claim.verdict}; separation: {separation}"
-    )
-    return 0
+    status = 0 if fault is None else 1
+    with reader_may_leave(status):
+        if fault is not None:
+            click.echo(f"NOT VALID for {examples.name}: {fault}")
+        else:
+            what = f"the {counted(claim.proof.n, 'example')} of {examples.name} are {claim.verdict}"
+            click.echo(f"VALID: {what}; separation: {claim.separation or 'not claimed'}")
+    return status

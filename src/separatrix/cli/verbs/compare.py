@@ -15,6 +15,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.errors import errors_reported, in_options, tell
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json
 from separatrix.data.options import ColumnOptions, Data, Label, MissingLabel, Option, Positive, ReadingOptions
 
@@ -97,7 +98,7 @@ def compare(
         replace(row, note=in_options(row.note), failure=row.failure and in_options(row.failure)) for row in comparison.rows
     ]
     if as_json:
-        click.echo(comparison.to_json().rstrip("\n"))
+        echo_json(comparison.to_json())
     elif markdown:
         click.echo(comparison.to_markdown().rstrip("\n"))
     else:

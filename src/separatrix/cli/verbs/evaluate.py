@@ -10,6 +10,7 @@ from typing import Annotated
 import click
 
 from separatrix.cli.errors import errors_reported
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.options import Data, Label, MissingLabel, Option, PositiveClass, ReadingOptions
 
@@ -51,15 +52,18 @@ def evaluate(
     """Print the figures."""
     from separatrix.cli.evaluation import Decision, evaluate_rows, print_evaluation
     from separatrix.cli.model_rows import ModelRows
+    from separatrix.data.atomic import check_place
 
     with errors_reported("evaluate", data):
         decision = Decision(threshold, optimize)
+        if report is not None:
+            check_place(report)
         rows = ModelRows(model, data, reading.reading(), label, need_labels=True, missing_label=missing_label)
         evaluation = decision.of(evaluate_rows(rows, positive))
         if report is not None:
             evaluation.report(report, model=rows.model)
     if as_json:
-        click.echo(evaluation.to_json(curves))
+        echo_json(evaluation.to_json(curves))
     else:
         print_evaluation(evaluation)
         if report is not None:

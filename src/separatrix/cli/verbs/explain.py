@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import click
 
 from separatrix.cli.errors import errors_reported, in_options, tell, terminal_width
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Data, Option, ReadingOptions
@@ -53,7 +54,7 @@ def explain(
     label = label.as_py() if hasattr(label, "as_py") else None if label is None else label.item()
     if as_json:
         document = {"place": place, "label": label} | explanation.to_dict()
-        click.echo(json.dumps(document, ensure_ascii=False, default=str))
+        echo_json(json.dumps(document, ensure_ascii=False, default=str))
     else:
         click.echo(place + ("" if label is None else f", labelled {label}"))
         click.echo(explanation.text(top, first_example=1, width=terminal_width()))

@@ -37,7 +37,7 @@ def export(
     output: Output = None,
 ) -> int:
     """Write the model in the form of the target; SQL is printed where no file is named."""
-    from separatrix.data.atomic import replacing
+    from separatrix.data.atomic import check_place, replacing
     from separatrix.exporting import to_onnx, to_sklearn, to_sql
     from separatrix.modelfile.archive import load
 
@@ -46,6 +46,8 @@ def export(
             raise DataError(f"--to {to} writes a file: name it with -o")
         if to != "sql" and (table is not None or scores or probabilities):
             raise DataError("--table, --scores and --probabilities are for --to sql")
+        if output is not None:
+            check_place(output)
         loaded = load(model, plain=True)
         try:
             if to == "sql":

@@ -2,12 +2,14 @@
 
 import inspect
 import json
+import os
 from dataclasses import replace
 from typing import Annotated, Any
 
 import click
 
 from separatrix.cli.errors import described, errors_reported, in_options, terminal_width
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json, ModelFile
 from separatrix.data.errors import counted
 from separatrix.data.options import Option
@@ -21,16 +23,16 @@ def info(
     as_json: Json = False,
 ) -> int:
     """Print what the file says."""
-    from separatrix.modelfile.archive import describe, load
+    from separatrix.modelfile.archive import as_file, describe, load
 
-    with errors_reported("info", model):
-        description = describe(model)
-        largest = None if weights is None else load(model, plain=True).importances(weights)
+    with errors_reported("info", model), as_file(model) as name:
+        description, size = describe(name), os.stat(name).st_size
+        largest = None if weights is None else load(name, plain=True).importances(weights)
     facts = description.facts
     parameters = {name: value for name, value in description.parameters.items() if value is not None}
     document: dict[str, Any] = {
         "file": str(model),
-        "bytes": model.stat().st_size,
+        "bytes": size,
         "learner": description.class_name,
         "parameters": parameters,
         "classes": [str(label) for label in description.classes],
@@ -48,7 +50,7 @@ def info(
         largest = replace(largest, measure=in_options(largest.measure), measure_of_columns=of_columns)
         document["weights"] = largest.to_dict()
     if as_json:
-        click.echo(json.dumps(document, ensure_ascii=False, default=str))
+        echo_json(json.dumps(document, ensure_ascii=False, default=str))
         return 0
     classes = document["classes"]
     counts = f"{counted(len(classes), 'class')}, {counted(document['features'], 'feature')}, {document['bytes']:,} bytes"

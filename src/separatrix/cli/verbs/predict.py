@@ -42,7 +42,7 @@ def predict(
     """Write the predictions to a file or to standard output."""
     from separatrix.cli.model_rows import ModelRows
     from separatrix.cli.predictions import ENDINGS, write_predictions
-    from separatrix.data.atomic import replacing
+    from separatrix.data.atomic import check_place, replacing
 
     how = reading.reading() | ({"keep": keep} if keep else {})
     with errors_reported("predict", data):
@@ -57,6 +57,8 @@ def predict(
             written_as = "csv" if output is None else ENDINGS.get(output.suffix.lower())
             if written_as is None:
                 raise DataError(f"{output}: the file's name must end in {', '.join(ENDINGS)}")
+            if output is not None:
+                check_place(output)
             rows = ModelRows(model, data, how)
             if output is None:
                 write_predictions(rows, sys.stdout.buffer, written_as, scores)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from separatrix.cli.errors import errors_reported, tell
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.data.errors import DataError
 from separatrix.data.options import Data, Drop, Label, Option, Positive, TextOptions
 from separatrix.engine.rules import ORDERS, TIES
@@ -48,11 +49,14 @@ def trace(
 
     from separatrix.analysis import tracing
     from separatrix.cli.model_rows import with_identifiers_noted
+    from separatrix.data.atomic import check_place
     from separatrix.data.in_memory import NotANumberError, read_source
     from separatrix.learners.linear import LastLearner
 
     form = "json" if as_json else form
     with errors_reported("trace", data):
+        if html is not None:
+            check_place(html)
         try:
             examples = with_identifiers_noted(read_source(data, label, positive, drop=drop or [], **reading.reading()))
         except NotANumberError as error:
@@ -76,8 +80,10 @@ def trace(
         console.print(steps.table())
         console.print()
         console.print(steps.explanation(), highlight=False)
+    elif form == "json":
+        echo_json(steps.to_json())
     else:
-        click.echo({"markdown": steps.to_markdown, "csv": steps.to_csv, "json": steps.to_json}[form]().rstrip("\n"))
+        click.echo((steps.to_markdown() if form == "markdown" else steps.to_csv()).rstrip("\n"))
     return 0
 
 
@@ -85,6 +91,7 @@ def _write_page(path: Path, examples: "Examples", perceptron: "LinearLearner", r
     """Write a page of the lab that holds the whole run; `reading` is the Python code that reads the same examples."""
     import numpy as np
 
+    from separatrix.data.atomic import replacing
     from separatrix.web.lab.document import document
     from separatrix.web.lab.experiment import Experiment, plain_names
     from separatrix.web.lab.page import page
@@ -92,5 +99,7 @@ def _write_page(path: Path, examples: "Examples", perceptron: "LinearLearner", r
     X = np.asarray(examples.X.toarray() if hasattr(examples.X, "toarray") else examples.X, np.float64)
     code = ("from separatrix.data.in_memory import read_source", f"source = {reading}", "X, y = source.X, source.y")
     names = tuple(examples.feature_names or plain_names(X.shape[1]))
-    path.write_text(page(document(Experiment(examples.name, X, examples.y, names, perceptron, code))), "utf-8")
-    click.echo(f"wrote {path} ({path.stat().st_size:,} bytes): open it in a browser")
+    text = page(document(Experiment(examples.name, X, examples.y, names, perceptron, code)))
+    with replacing(path) as name:
+        size = Path(name).write_bytes(text.encode())
+    click.echo(f"wrote {path} ({size:,} bytes): open it in a browser")

@@ -14,6 +14,7 @@ import json
 import click
 
 from separatrix.cli.errors import errors_reported
+from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json, Quiet
 from separatrix.training.options import TrainOptions
 
@@ -33,5 +34,8 @@ def train(options: TrainOptions, as_json: Json = False, quiet: Quiet = False) ->
         resume = f"run the same command again to resume from {options.checkpoint}"
         click.echo(f"separatrix train: interrupted; {resume if training.saved else 'nothing was written'}", err=True)
         return 130
-    click.echo(json.dumps(as_options(summary), ensure_ascii=False) if as_json else printed(summary))
+    if as_json:
+        echo_json(json.dumps(as_options(summary), ensure_ascii=False))
+    else:
+        click.echo(printed(summary))
     return 0
