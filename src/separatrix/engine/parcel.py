@@ -89,7 +89,7 @@ class Parcel:
 
     def put(self, name: str, array: Array) -> None:
         """Add an array, in C order and little-endian."""
-        self.arrays[name] = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        self.arrays[name] = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
     def take(
         self, name: str, kinds: str, shape: tuple[int, ...], *, low: float = -math.inf, high: float = math.inf

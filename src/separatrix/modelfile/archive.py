@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +21,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from separatrix import __version__
-from separatrix.data.atomic import replacing
+from separatrix.data.atomic import is_regular, replacing
+from separatrix.data.errors import OutputError
 from separatrix.engine.parcel import Parcel, StateError, flag, number, whole, word
 from separatrix.engine.pipelines import parts_of
 from separatrix.modelfile.errors import ModelFileError
@@ -86,6 +89,8 @@ def save(
     if isinstance(model, Model):
         model.check_fitted()
         facts = model.facts if facts is None else facts
+    if not isinstance(facts or {}, dict):
+        raise ModelFileError(f"facts is a {type(facts).__name__}, not a dict")
     estimator, own_features = parts_of(model)
     features = own_features if features is None else features
     parcel = Parcel(ledger=ledger, resume=resume, float32=float32)
@@ -102,18 +107,28 @@ def save(
         raise ModelFileError(str(error)) from None
     body["format"] = parcel.format
     for name, array in (arrays or {}).items():
+        if array.dtype.kind not in "biuf":
+            raise ModelFileError(f"arrays[{name!r}] holds {array.dtype}, which a model file cannot store")
         parcel.put(f"arrays.{name}", array)
     _check_width(features, estimator.n_features_in_)
     try:
+        body = json.loads(_canonical(body))  # the keys of which are strings, and sorted as such
         text = _canonical(body)
+        metadata = {KEY: _canonical({"body": body, "sha256": _checksum(text, parcel.arrays)})}
     except (TypeError, ValueError, RecursionError) as error:
         raise ModelFileError(f"facts must be JSON values: {error}") from None
-    metadata = {KEY: _canonical({"body": json.loads(text), "sha256": _checksum(text, parcel.arrays)})}
+    _check_loads(_Content(body, Parcel(parcel.arrays), ""))
     with replacing(path) as temporary:
         try:
             save_file(parcel.arrays, temporary, metadata)
         except SafetensorError as error:
-            raise OSError(f"{os.fspath(path)} could not be written: {error}") from None
+            raise OutputError(f"{os.fspath(path)} could not be written: {error}") from None
+        with open(temporary, "rb") as file:
+            header = int.from_bytes(file.read(8), "little")
+        if header > MOST_HEADER_BYTES:
+            raise ModelFileError(
+                f"facts and names take {header:,} bytes, more than the {MOST_HEADER_BYTES:,} that a model file may have"
+            )
 
 
 def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
@@ -136,14 +151,26 @@ def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
     FileNotFoundError: [Errno 2] No such file or directory: 'no.sepx'
     """
     with _errors_named(path):
-        content = _read(os.fspath(path))
-        body, parcel = content.body, content.parcel
-        estimator = unpack_classifier(body["estimator"], parcel, "estimator", plain)
-        features = _features(content, estimator.n_features_in_, plain)
-        model = Model(estimator, features, body["facts"])
-        model.arrays = {name: parcel.arrays[f"arrays.{name}"] for name in body.get("arrays", [])}
-        model.version, model.sha256 = str(body["version"]), content.sha256
-        return model
+        return _model(_read(os.fspath(path)), plain)
+
+
+def _model(content: _Content, plain: bool) -> Model:
+    """Return the model that a file holds."""
+    body, parcel = content.body, content.parcel
+    estimator = unpack_classifier(body["estimator"], parcel, "estimator", plain)
+    features = _features(content, estimator.n_features_in_, plain)
+    model = Model(estimator, features, body["facts"])
+    model.arrays = {name: parcel.arrays[f"arrays.{name}"] for name in body.get("arrays", [])}
+    model.version, model.sha256 = str(body["version"]), content.sha256
+    return model
+
+
+def _check_loads(content: _Content) -> None:
+    """Raise for what `load` would refuse, before it is written: weights that are not finite, unknown parameters."""
+    try:
+        _model(content, plain=True)
+    except Exception as error:
+        raise ModelFileError(f"this model cannot be saved, since it could not be loaded: {_reason(error)}") from error
 
 
 class Description(NamedTuple):
@@ -193,8 +220,11 @@ def _errors_named(path: str | os.PathLike[str]) -> Iterator[None]:
     except (ModelFileError, StateError) as error:
         raise ModelFileError(f"{os.fspath(path)}: {error}") from None
     except Exception as error:
-        why = str(error).split("\n")[0][:200] or type(error).__name__
-        raise ModelFileError(f"{os.fspath(path)} is corrupted or was tampered with: {why}") from error
+        raise ModelFileError(f"{os.fspath(path)} is corrupted or was tampered with: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error).split("\n")[0][:200] or type(error).__name__
 
 
 class _Content(NamedTuple):
@@ -205,6 +235,24 @@ class _Content(NamedTuple):
 
 def _read(path: str) -> _Content:
     """Read a file, and check its format and its checksum."""
+    with as_file(path) as name:
+        return _read_file(name)
+
+
+@contextmanager
+def as_file(path: str | os.PathLike[str]) -> Iterator[str]:
+    """Give the name of a file that can be read twice: `path` itself, or a temporary copy of what a pipe gives."""
+    if is_regular(path):
+        yield os.fspath(path)
+        return
+    with tempfile.NamedTemporaryFile(prefix="separatrix-") as copy:
+        with open(path, "rb") as source:
+            shutil.copyfileobj(source, copy)
+        copy.flush()
+        yield copy.name
+
+
+def _read_file(path: str) -> _Content:
     _check_header(path)
     try:
         with safe_open(path, framework="np") as file:
