@@ -6,7 +6,7 @@ A run appends them to its ledger, the server puts them into a commit, and the ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -73,6 +73,7 @@ class Presenter:
     average_after : the step after which the average begins
     heaviest : the largest weight presented so far, where weights count relative to it; else empty
     tally : for each machine the examples it misjudged and the sum of its losses
+    slots : the output of each class, where `last` has room for more classes than there are; else empty
     """
 
     last: Flat
@@ -86,6 +87,7 @@ class Presenter:
     average_after: int
     heaviest: Floats
     tally: Floats
+    slots: Ints = field(default_factory=lambda: NO_ORDER)
     _room: Mistakes = _NO_ROOM
 
     def present(
@@ -100,17 +102,17 @@ class Presenter:
         rows_at_once : a call of the kernel presents so many visits at most, after which Ctrl-C is heard
         """
         outputs, rows = self.last.K, problem.rows
-        each = len(self.Cs) if self.joint else outputs
+        each = len(self.Cs) if self.joint else len(self.slots) or outputs
         order, begin, end, soon = visits
         at_once = max(1, rows_at_once // each)
-        scores = None if outputs == 1 else np.empty(outputs)
+        scores = None if outputs == 1 else np.empty(outputs + len(self.slots))
         for first in range(begin, end, at_once):
             stop = min(first + at_once, end)
             if len(self._room.step) < (stop - first) * each:
                 self._room = _room_for((stop - first) * each)
             count, steps = passes.present(
                 *(rows.parts, rows.d, problem.codes, problem.weight, order, soon, first, stop),
-                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores),
+                *((self.last.W, self.last.b), (self.late.W, self.late.b), self.last.sigma, scores, self.slots),
                 *((self.bias, self.joint, self.tie, self.rule.code, self.rule.margin), self.Cs),
                 *(self.steps, self.average_after, self.heaviest, tuple(self._room), self.tally),
                 flags[first - begin : stop - begin] if flags.size else NO_FLAGS,

@@ -192,9 +192,14 @@ class Run:
                     presenter.present_anywhere(problem, block, record)
         return ledger.total - before
 
-    def present_to(self, problem: Problem, begin: int, end: int, sink: Sink, flags: Array, rows_at_once: int) -> None:
-        """Present rows begin…end in order, handing the mistakes to `sink` and not to the ledger."""
-        with self.presenting(problem.rows) as presenter:
+    def present_to(
+        self, problem: Problem, begin: int, end: int, sink: Sink, flags: Array, rows_at_once: int, slots: Ints = NO_ORDER
+    ) -> None:
+        """Present rows begin…end in order, handing the mistakes to `sink` and not to the ledger.
+
+        `slots` has the output of each class, where the weights have room for more classes than there are.
+        """
+        with self.presenting(problem.rows, slots) as presenter:
             block = Visits(NO_ORDER, begin, end)
             if presenter is None:
                 self.ledger.steps += _count_presented(problem, block)
@@ -202,7 +207,7 @@ class Run:
                 presenter.present(problem, block, sink, flags=flags, rows_at_once=rows_at_once)
 
     @contextmanager
-    def presenting(self, rows: Rows) -> Iterator[Presenter | None]:
+    def presenting(self, rows: Rows, slots: Ints = NO_ORDER) -> Iterator[Presenter | None]:
         """Yield the presenter of this run, whose clock is the ledger's; None while there is a single class."""
         self.check_resumable()
         if rows.d != self.last.d:
@@ -220,7 +225,7 @@ class Run:
                 *(ledger.steps, ledger.average_after, self.heaviest, self.tally),
             )
         presenter.last, presenter.late, presenter.heaviest, presenter.tally = self.last, self.late, self.heaviest, self.tally
-        presenter.joint, presenter.tie = self.joint, ledger.tie
+        presenter.joint, presenter.tie, presenter.slots = self.joint, ledger.tie, slots
         presenter.steps, presenter.average_after = ledger.steps, ledger.average_after
         try:
             yield presenter

@@ -109,6 +109,25 @@ class Flat:
             if spread:
                 self.load_spread(spread)
 
+    def grow(self, K: int, d: int) -> None:
+        """Make room for K outputs and d features, none fewer than now, laid out for CSR: weights of 0, variances of 1."""
+        for name, new in (("W", np.zeros), ("V", np.ones)):
+            if (old := getattr(self, name)).size:
+                grown = new((d, K))
+                grown[: self.d, : self.K] = old.reshape(self.d, self.K)
+                setattr(self, name, grown.reshape(-1))
+        self.b = np.append(self.b, np.zeros(K - self.K))
+        if self.spread:
+            self.vb, self.g = np.append(self.vb, np.ones(K - self.K)), np.empty(d + 1)
+        self.K, self.d = K, d
+
+    def split(self) -> None:
+        """Let each of two classes have an output of its own: (−w, w), with the same variances."""
+        spread = self.spreads()
+        self.load(Weights(*(_both(w) for w in self.weights())))
+        if spread:
+            self.load_spread([np.repeat(V, 2, axis=0) for V in spread])
+
     def resize(self, d: int) -> None:
         """Make room for d features, or leave out all but the first d: new weights are 0, new variances 1."""
         (coef, b), spread = self.weights(), self.spreads()
@@ -129,12 +148,15 @@ class Flat:
 
     def add_class(self, n_classes: int, place: int) -> None:
         """Make room for one more class at `place`: zero weights, and variances of 1."""
+        if n_classes < 2:
+            return
+        if n_classes == 2:
+            self.split()
         spread = self.spreads()
-        self.load(Weights(*(with_class(w, n_classes, place) for w in self.weights())))
-        if spread and n_classes > 1:
+        self.load(Weights(*(np.insert(w, place, 0.0, axis=0) for w in self.weights())))
+        if spread:
             fresh = [np.ones(self.d) if self.spread == "diagonal" else np.eye(self.d + 1), 1.0]
-            pairs = [(np.repeat(V, 2, axis=0) if n_classes == 2 else V, one) for V, one in zip(spread, fresh, strict=True)]
-            self.load_spread([np.insert(V, place, one, axis=0) for V, one in pairs])
+            self.load_spread([np.insert(V, place, one, axis=0) for V, one in zip(spread, fresh, strict=True)])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, **{name: writable(state[name]) for name in ("W", "b", "V", "vb", "g")})
@@ -156,5 +178,9 @@ def with_class(w: Array, n_classes: int, place: int) -> Array:
     if n_classes == 1:
         return w
     if n_classes == 2:
-        w = np.concatenate([0.0 - w, w])  # not −w: a weight that nobody touched stays +0
+        w = _both(w)
     return np.insert(w, place, 0.0, axis=0)
+
+
+def _both(w: Array) -> Array:
+    return np.concatenate([0.0 - w, w])  # not −w: a weight that nobody touched stays +0

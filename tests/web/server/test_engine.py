@@ -36,7 +36,7 @@ def blocks(stream, cuts):
 
 
 LEARNERS = [
-    *(AveragedPerceptron(rule=rule) for rule in RULES),
+    *(AveragedPerceptron(rule=rule) for rule in RULES if RULES[rule].spread != "full"),
     *(Perceptron(rule=rule, multi_class="ovr") for rule in ("perceptron", "pa1", "arow")),
     Perceptron(tie="first", fit_intercept=False),
     PassiveAggressive(average=True),

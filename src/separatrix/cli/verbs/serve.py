@@ -105,6 +105,9 @@ class ServeOptions:
     weight_limit: Annotated[
         int, Option(group="running", min=1, rare=True, help="Maximum number of weights: features × classes.")
     ] = 50_000_000
+    max_classes: Annotated[
+        int, Option(group="running", min=2, rare=True, help="Maximum number of classes; more are refused.")
+    ] = 5_000
     queue_limit: Annotated[
         int, Option(group="running", min=1, rare=True, help="Maximum number of requests that wait to be learned from.")
     ] = 1_000
@@ -174,7 +177,13 @@ def _serve(options: ServeOptions) -> None:
         )
     if tokens.read and tokens.read == tokens.learn:
         raise DataError("the token for reading must differ from the token for learning")
-    limits = Limits(options.body_limit, options.feature_limit, options.weight_limit, options.queue_limit)
+    limits = Limits(
+        body=options.body_limit,
+        features=options.feature_limit,
+        weights=options.weight_limit,
+        classes=options.max_classes,
+        waiting=options.queue_limit,
+    )
     listener = listening.listen(options.host, options.port)
     store = CommitStore(options.state, accept_loss=options.accept_loss)
     try:

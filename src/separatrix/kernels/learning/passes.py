@@ -197,6 +197,7 @@ def present(
     late: WeightParts,
     spread: SpreadParts | None,
     scores: Array | None,
+    slots: Array,
     how: Settings,
     Cs: Array,
     steps: int,
@@ -212,7 +213,8 @@ def present(
     the visits   order, or none for the rows as they lie; soon[t], where there is one, is a row to prefetch at visit t
     the state    flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the
                  rules that keep one, else None; scores is room for those of several outputs, None where there is one. The
-                 code for what is None is not even compiled
+                 code for what is None is not even compiled. Where slots has a size, class k of its many classes has the
+                 weights of output slots[k], other outputs belong to no class, and scores has room for both, one machine
     settings     how, and the C of each machine in Cs
     the clock    steps so far, and after how many of them the average begins
     heaviest     where it has a size, the largest weight so far: weights are divided by it
@@ -228,8 +230,9 @@ def present(
     out_step, out_example, out_machine, out_up, out_down, out_correction, out_score, out_shrink = out
     d, outputs, machines = np.uint64(d), ONE, np.uint64(Cs.size)
     if scores is not None:
-        outputs = np.uint64(scores.size)
-    K = outputs // machines
+        outputs = np.uint64(scores.size) - np.uint64(slots.size)
+    K = np.uint64(slots.size) if slots.size > 0 else outputs // machines
+    first = outputs if slots.size > 0 else ZERO  # where the scores of the classes begin
     problems = ONE if joint else K
     enough, full = enough_lead(rule, margin), keeps_matrix(rule)
     m = ZERO
@@ -257,6 +260,8 @@ def present(
                 continue
         else:
             score(data, indices, indptr, i, d, W, b, outputs, scores)
+            for k in range(np.uint64(slots.size)):
+                scores[first + k] = scores[np.uint64(slots[k])]
         averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0  # steps averaged before this one
         square = -1.0  # ‖x̃‖² of what is added, computed at the first machine that needs it
         for g in range(machines):
@@ -267,7 +272,7 @@ def present(
                     wrong, lead = wrong_sign(label == ONE, s, tie, rule, margin)
                     up, down = np.int64(label), np.int64(ONE - label)
                 else:
-                    wrong, up, down, s, lead = wrong_pair(label, k, scores, base, K, joint, tie, rule, margin)
+                    wrong, up, down, s, lead = wrong_pair(label, k, scores, first + base, K, joint, tie, rule, margin)
                 if not wrong:
                     continue
                 if not noted:
@@ -277,21 +282,42 @@ def present(
                         if scores is None:
                             missed = not is_right(label == ONE, s, tie)
                         else:
-                            missed = misjudged(label, scores, base, K, joint, tie)
+                            missed = misjudged(label, scores, first + base, K, joint, tie)
                     if missed:
                         tally[g + g] += 1.0
                         if erred.size > 0:
                             erred[t - np.uint64(begin)] = 1
                 tally[g + g + ONE] += enough - lead
                 c, shrink = worth / heaviest[ZERO] if heaviest.size > 0 else worth, 0.0
+                raised, lowered = up, down
+                if slots.size > 0:
+                    raised = np.int64(slots[np.uint64(up)]) if up != NOBODY else up
+                    lowered = np.int64(slots[np.uint64(down)]) if down != NOBODY else down
                 if spread is not None:
-                    v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, up, down, bias, full)
+                    v = spread_along(data, indices, indptr, i, d, spread, outputs, base, K, raised, lowered, bias, full)
                     if v <= 0.0:
                         continue
                     shrink = c / (v + 1.0 / C)
                     c = (1.0 - lead) * shrink
                     apply_sharpened(
-                        *(data, indices, indptr, i, d, flat, late, spread, outputs, base, K, up, down, c, averaged, shrink),
+                        *(
+                            data,
+                            indices,
+                            indptr,
+                            i,
+                            d,
+                            flat,
+                            late,
+                            spread,
+                            outputs,
+                            base,
+                            K,
+                            raised,
+                            lowered,
+                            c,
+                            averaged,
+                            shrink,
+                        ),
                         *(bias, full),
                     )
                 else:
@@ -307,9 +333,9 @@ def present(
                         if averaged > 0.0:
                             correct(data, indices, indptr, i, d, U, ub, ONE, ZERO, signed * averaged, bias)
                     else:
-                        apply(data, indices, indptr, i, d, W, b, outputs, base, K, up, down, c, bias)
+                        apply(data, indices, indptr, i, d, W, b, outputs, base, K, raised, lowered, c, bias)
                         if averaged > 0.0:
-                            apply(data, indices, indptr, i, d, U, ub, outputs, base, K, up, down, c * averaged, bias)
+                            apply(data, indices, indptr, i, d, U, ub, outputs, base, K, raised, lowered, c * averaged, bias)
                 out_step[m], out_example[m], out_machine[m], out_up[m], out_down[m] = steps, i, g, up, down
                 out_correction[m], out_shrink[m], out_score[m] = c, shrink, s
                 m += ONE

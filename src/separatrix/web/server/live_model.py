@@ -7,6 +7,7 @@ predictions read catches up with the one that learns.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from itertools import pairwise
 from typing import Any
@@ -23,13 +24,22 @@ from separatrix.kernels.learning import replays
 from separatrix.kernels.learning import rows as kernels
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.model import Model
+from separatrix.web.server import live_weights
+from separatrix.web.server.class_table import ClassTable
 from separatrix.web.server.commits import Commit, SparseRows
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 
-_ROOM = 64
 _ROWS = 1 << 15
 """A kernel processes at most so many rows at a time, so that other threads get their turn."""
+_WORK = 1 << 27
+"""A kernel multiplies at most about so many weights at a time (0.1 s), so that learning can be stopped."""
+_GATHERED = 1 << 21
+"""At most about so many weights are gathered at a time to score with (16 MB)."""
+
+
+class LearningStoppedError(Exception):
+    """Learning was stopped on request; what was presented so far is to be discarded."""
 
 
 class LiveModel:
@@ -45,8 +55,7 @@ class LiveModel:
         is_unnamed = hasattr(trained, "run_") and not hasattr(trained, "feature_names_in_")
         self._numbered = trained.n_features_in_ if is_unnamed else 0
         self.progressive = ProgressiveValidation()
-        self.classes: list[Any] = []
-        self.number: dict[Any, int] = {}
+        self.table = ClassTable()
         self.n_names = 0
         self.run: Run | None = None
         if hasattr(trained, "run_"):
@@ -56,14 +65,13 @@ class LiveModel:
 
     def _resume(self, run: Run) -> None:
         run.ledger.count_only()
+        run.ledger.start = None  # what a warm start began with explains only recorded mistakes, and there are none
         run.keeps_rows = False
         for flat in (run.last, run.late):
             flat.lay(True)
         run.stream()
         self.run, self.n_names = run, run.last.d
-        for label in run.classes.tolist():
-            self._append_class(label)
-        self._index_classes()
+        self.table = ClassTable(run.classes.tolist())
 
     @classmethod
     def resumed(cls, model: Model, facts: dict[str, Any]) -> LiveModel:
@@ -71,9 +79,7 @@ class LiveModel:
         live_model = cls(model)
         if sorted(facts["classes"]) != sorted(live_model.classes):
             raise ValueError("the classes of the snapshot are not those of its model")
-        live_model.classes = list(facts["classes"])
-        live_model.number = {label: k for k, label in enumerate(live_model.classes)}
-        live_model._index_classes()
+        live_model.table.renumber(facts["classes"])
         live_model.n_names = int(facts["names"])
         live_model.progressive = ProgressiveValidation.resumed(facts["progressive"])
         return live_model
@@ -82,75 +88,99 @@ class LiveModel:
         """Return what a snapshot records beside the model itself."""
         return {"classes": self.classes, "names": self.n_names, "progressive": self.progressive.state()}
 
-    # Classes. The number of a class never changes; its position among the sorted classes does when a class is added.
+    # Classes.
 
-    def _append_class(self, label: Any) -> None:
-        self.number[label] = len(self.classes)
-        self.classes.append(label)
+    @property
+    def classes(self) -> list[Any]:
+        """The classes by number: in the order of their first example."""
+        return self.table.listed
 
-    def _index_classes(self) -> None:
-        assert self.run is not None
-        numbers = [self.number[label] for label in self.run.classes.tolist()]
-        self._number_at = np.array([*numbers, -1])
-        self._position_of = np.append(np.argsort(numbers), -1)
+    @property
+    def labels(self) -> list[Any]:
+        """The classes in the order of the scores, which is sorted."""
+        return self.table.labels
 
-    def check(self, label: Any, n_classes: int) -> None:
-        """Raise ValueError if a label cannot become a class, or `tie` does not allow so many classes."""
-        if self.run is not None:
-            with_newcomer(self.run.classes, label)
+    def check(self, labels: list[Any], n_classes: int) -> None:
+        """Raise ValueError if labels of one kind cannot become classes, or `tie` does not allow so many classes."""
+        if self.run is not None and labels:
+            with_newcomer(self.run.classes[:1], labels[0])
             tie_code(self.run.tie, n_classes, self.run.multi_class)
 
     def renumber(self, classes: list[Any]) -> None:
         """Number the classes as another model does; classes that are missing here are added."""
-        for label in classes:
-            if label not in self.number:
-                self._add_class(label, self.width)
-        order = [self.number[label] for label in classes]
+        number = self.table.number
+        for label in (missing := [label for label in classes if label not in number]):
+            self._add_class(label, self.n_names, len(number) + len(missing))
+        order = [number[label] for label in classes]
         counts = self.progressive
         counts.met, counts.missed, counts.watched = (
             [some[k] if k < len(some) else 0 for k in order] for some in (counts.met, counts.missed, counts.watched)
         )
         counts.last_class = order.index(counts.last_class) if counts.last_class >= 0 else -1
-        self.classes = list(classes)
-        self.number = {label: k for k, label in enumerate(classes)}
-        self._index_classes()
+        self.table.renumber(classes)
 
-    def _add_class(self, label: Any, width: int) -> None:
-        if self.run is None:
-            learner = self.learner
-            self.run = learner.new_run(np.array([label]), max(1, width), learner.C)
-            for flat in (self.run.last, self.run.late):
+    def _add_class(self, label: Any, names: int, classes: int) -> None:
+        """Add a class, with room for so many names and classes: its weights are 0."""
+        run = self.run
+        if run is None:
+            self.run = run = self.learner.new_run(np.array([label]), max(live_weights.LEAST_COLUMNS, names), self.learner.C)
+            for flat in (run.last, run.late):
                 flat.lay(True)
-            self.run.stream()
-        else:
-            self.run.add_class(label)
-        self._append_class(label)
-        self._index_classes()
+            run.stream()
+        elif len(self.classes) == 1:
+            run.add_class(label)
+        else:  # of more than two classes, the table has the list, and the run's own is brought up to date in `model`
+            ledger, run.used = run.ledger, None
+            ledger.tie = tie_code(run.tie, len(self.classes) + 1, run.multi_class)
+            ledger.joint, ledger.grown = run.multi_class == "joint", True
+            if len(self.classes) == 2:
+                for flat in (run.last, run.late):
+                    flat.split()
+            self._make_room(names, classes)
+        self.table.add(label)
 
-    def _widen(self, names: int) -> None:
-        """Make room for so many features; the room doubles, so that adding a feature takes amortized constant time."""
+    def _make_room(self, names: int, classes: int) -> None:
+        """Let the weights have room for so many names and, where each class has its output, so many classes."""
         self.n_names = max(self.n_names, names)
-        if self.run is not None and self.run.last.d < self.n_names:
-            self.run.resize(max(2 * self.run.last.d, self.n_names))
+        if self.run is not None:
+            live_weights.make_room(self.run, self.n_names, classes)
 
     # Learning.
 
-    def learn(self, block: SparseRows, labels: list[Any], names: list[str], sources: list[Any] | None, keep: bool) -> Commit:
-        """Present the rows once, in order; `names` are the new features among them."""
-        new_classes = sorted((labels.index(label), label) for label in set(labels) - self.number.keys())
-        number = self.number | {label: len(self.classes) + k for k, (_, label) in enumerate(new_classes)}
+    def learn(
+        self,
+        block: SparseRows,
+        labels: list[Any],
+        names: list[str],
+        sources: list[Any] | None,
+        keep: bool,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Commit:
+        """Present the rows once, in order; `names` are the new features among them.
+
+        Raises LearningStoppedError as soon as `stopped` returns True.
+        """
+        number, new_classes = self.table.number, self._first_examples(labels)
+        n_classes, width = len(self.classes) + len(new_classes), self.n_names + len(names)
+        if new_classes:
+            number = number | {label: len(self.classes) + k for k, (_, label) in enumerate(new_classes)}
         numbers = np.fromiter(map(number.__getitem__, labels), np.int64, block.n)
-        width = self.n_names + len(names)
         steps_before, is_error = self.steps, np.zeros(block.n, np.uint8)
         mistakes: list[tuple[Array, ...]] = []
         arrivals: list[tuple[int, Any]] = []
-        self._widen(width)
+        codes, n_mistakes = np.zeros(block.n, np.int32), 0
+        self._make_room(width, n_classes)
         for (start, label), (end, _) in pairwise([(0, None), *new_classes, (block.n, None)]):
             if label is not None:
-                arrivals.append((sum(len(part[0]) for part in mistakes), label))
-                self._add_class(label, max(_ROOM, width))
-            if end > start:
-                mistakes.extend(self._present(block, numbers[start:end], start, end, is_error))
+                arrivals.append((n_mistakes, label))
+                self._add_class(label, width, n_classes)
+            for first, last in self._portions(block, start, end):
+                if stopped():
+                    raise LearningStoppedError
+                codes[first:last] = self.table.position_of[numbers[first:last]] if len(self.classes) > 1 else 0
+                parts = self._present(block, codes, first, last, is_error)
+                n_mistakes += sum(len(part[0]) for part in parts)
+                mistakes.extend(parts)
         assert self.run is not None
         self.run.radius_squared = max(self.run.radius_squared, _radius(block))
         mistakes = mistakes or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
@@ -176,32 +206,49 @@ class LiveModel:
         self._count(commit)
         return commit
 
-    def _present(self, block: SparseRows, numbers: Ints, start: int, end: int, is_error: Array) -> list[tuple[Array, ...]]:
-        """Present rows whose classes exist already; return the mistakes, with class numbers."""
-        run = self.run
+    def _first_examples(self, labels: list[Any]) -> list[tuple[int, Any]]:
+        """Return the first example of each label that is no class yet, and the label, in their order."""
+        unseen = set(labels) - self.table.number.keys()
+        first: dict[Any, int] = {}
+        if unseen:
+            for i, label in enumerate(labels):
+                if label in unseen:
+                    first.setdefault(label, i)
+        return [(i, label) for label, i in first.items()]
+
+    def _portions(self, block: SparseRows, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield consecutive parts of rows start…end, each so small that presenting it takes little time."""
+        while start < end:
+            assert self.run is not None
+            most = _WORK // self.run.last.K
+            stop = int(np.searchsorted(block.indptr, block.indptr[start] + most, side="right")) - 1
+            stop = min(max(stop, start + 1), end)
+            yield start, stop
+            start = stop
+
+    def _present(self, block: SparseRows, codes: Array, start: int, end: int, is_error: Array) -> list[tuple[Array, ...]]:
+        """Present rows whose classes exist already, by position; return the mistakes, with class numbers."""
+        run, number_at = self.run, self.table.number_at
         assert run is not None
-        codes = np.zeros(end, np.int32)
-        if len(self.classes) > 1:
-            codes[start:] = self._position_of[numbers]
         parts: list[tuple[Array, ...]] = []
 
         def collect(mistakes: Mistakes) -> None:
             step, row, _, up, down, correction, _, shrink = (column.copy() for column in mistakes)
-            parts.append((step, row, self._number_at[up], self._number_at[down], correction, shrink))
+            parts.append((step, row, number_at[up], number_at[down], correction, shrink))
 
         problem = Problem(BareRows(run.last.d, *block.parts), frozen(codes))
-        run.present_to(problem, start, end, collect, is_error[start:end], _ROWS)
+        run.present_to(problem, start, end, collect, is_error[start:end], _ROWS, self.table.many)
         return parts
 
     # Applying the commits of another copy.
 
     def apply(self, commit: Commit) -> None:
         """Apply a commit: afterwards the state equals that of the model that learned it."""
-        width = self.n_names + len(commit.names)
-        self._widen(width)
+        width, n_classes = self.n_names + len(commit.names), len(self.classes) + len(commit.arrivals)
+        self._make_room(width, n_classes)
         for (begin, label), (end, _) in pairwise([(0, None), *commit.arrivals, (len(commit.step), None)]):
             if label is not None:
-                self._add_class(label, max(_ROOM, width))
+                self._add_class(label, width, n_classes)
             self._correct(commit, begin, end)
         assert self.run is not None
         run = self.run
@@ -215,7 +262,7 @@ class LiveModel:
         assert run is not None
         run.used = None
         averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - run.ledger.average_after)
-        up, down = (frozen(self._position_of[side[begin:end]].astype(np.int32)) for side in (commit.up, commit.down))
+        up, down = (frozen(self.table.outputs_of(side[begin:end]).astype(np.int32)) for side in (commit.up, commit.down))
         shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
         replays.resume(
             *(commit.rows.parts, run.last.d, frozen(np.arange(begin, end)), up, down, frozen(commit.correction[begin:end])),
@@ -258,16 +305,10 @@ class LiveModel:
         """The number of columns that have weights."""
         return 0 if self.run is None else self.run.last.d
 
-    def weights_of(self, columns: Ints) -> tuple[Floats, Floats]:
-        """Return the weights used for prediction of some columns, one row per column, and the biases."""
-        run = self.run
-        assert run is not None
-        K, b = run.last.K, run.last.b
-        W = run.last.W.reshape(-1, K)[columns]
-        elapsed = run.ledger.steps - run.ledger.average_after
-        if elapsed <= 0:
-            return W, b.copy()
-        return (elapsed * W - run.late.W.reshape(-1, K)[columns]) / elapsed, (elapsed * b - run.late.b) / elapsed
+    def weights_of(self, columns: Ints, positions: Ints) -> tuple[Floats, Floats]:
+        """Return the weights used for prediction of some columns, one row per column, and the biases, of some classes."""
+        assert self.run is not None
+        return live_weights.some_weights(self.run, self.table, columns, positions)
 
     def scores(self, block: SparseRows) -> Floats:
         """Return the scores of rows, one column per output; the columns of the rows must be below `width`."""
@@ -275,32 +316,34 @@ class LiveModel:
         columns, positions = block.indices, np.arange(len(block.indices))
         if block.n > 1:
             columns, positions = np.unique(block.indices, return_inverse=True)
-        W, b = self.weights_of(columns)
-        K = self.run.last.K
-        out = np.empty(block.n * K)
         parts = SparseRows(block.data, positions, block.indptr).parts
-        kernels.score_rows(
-            *(parts, len(columns), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
-        )
-        return out.reshape(block.n, K)
+        n_outputs = len(self.table.many) or 1
+        # Several classes at a time, but never one: the sum of a single output may be rounded otherwise.
+        n_portions = min(max(1, n_outputs // 2), -(-n_outputs * len(columns) // _GATHERED) or 1)
+        scores: list[Floats] = []
+        for classes in np.array_split(np.arange(n_outputs), n_portions):
+            W, b = self.weights_of(columns, classes)
+            K = len(classes)
+            out = np.empty(block.n * K)
+            kernels.score_rows(
+                *(parts, len(columns), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
+            )
+            scores.append(out.reshape(block.n, K))
+        return scores[0] if len(scores) == 1 else np.concatenate(scores, axis=1)
 
     def decide(self, scores: Floats) -> list[Any]:
         """Return the predicted labels for some scores."""
-        assert self.run is not None
-        if len(self.classes) == 1:
-            return self.classes * len(scores)
-        labels: list[Any] = self.run.classes[self.learner.decide(scores, len(self.classes))].tolist()
-        return labels
+        if len(self.labels) == 1:
+            return self.labels * len(scores)
+        return [self.labels[k] for k in self.learner.decide(scores, len(self.labels)).tolist()]
 
     def model(self, names: list[str] | None) -> Model:
         """Return a copy as a `Model` with one column per feature."""
         if self.run is None:
             raise ValueError("nothing was learned yet")
         learner: Any = deepcopy(self.learner)  # which may get feature names
-        run = deepcopy(self.run)
         width = max(1, self.n_names)
-        if width != run.last.d:
-            run.resize(width)
+        run = live_weights.compacted(self.run, self.table, width)
         learner.n_features_in_ = width
         learner.__dict__.pop("feature_names_in_", None)
         if names and len(names) != self._numbered:

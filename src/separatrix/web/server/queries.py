@@ -37,7 +37,7 @@ def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[st
         if live_model.run is None:
             return [{"prediction": None, "scores": [], "commit": number}] * examples.n
         scores = live_model.scores(_rows(buffer, live_model, examples))
-        decisions, labels = live_model.decide(scores), live_model.run.classes.tolist()
+        decisions, labels = live_model.decide(scores), list(live_model.labels)
     if len(labels) == 2:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     replies = []
@@ -64,18 +64,19 @@ def explanation(
             return Explanation(label, 0.0, {}, [], 0.0, no_causes=_NO_CAUSES).to_dict() | {"commit": number}
         row = _rows(buffer, live_model, examples)
         scores = live_model.scores(row)[0]
-        W, b = live_model.weights_of(row.indices)
         (label,) = live_model.decide(scores[None])
-        labels = live_model.run.classes.tolist()
+        labels = list(live_model.labels)
+        winner = labels.index(label)
+        second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
+        try:
+            lead = lead_of(labels, winner, second, of, against)
+        except ValueError as error:
+            raise RequestError(422, str(error)) from None
+        W, b = live_model.weights_of(row.indices, np.array([lead.of, lead.of if lead.against is None else lead.against]))
         bias = live_model.run.bias
         threshold = live_model.learner.threshold_ if len(labels) == 2 else None
-    winner = labels.index(label)
-    second = int(np.argmax(np.where(np.arange(len(scores)) == winner, -np.inf, scores)))
-    try:
-        lead = lead_of(labels, winner, second, of, against)
-    except ValueError as error:
-        raise RequestError(422, str(error)) from None
-    w, offset, score = lead.taken(W.T), float(lead.taken(b)), float(lead.taken(scores))
+    both = lead if len(b) == 1 else lead._replace(of=0, against=None if lead.against is None else 1)
+    w, offset, score = both.taken(W.T), float(both.taken(b)), float(lead.taken(scores))
     name_of = _column_namer(live_model, buffer.index, examples)
     products = (w * row.data).tolist()
     values = zip(row.indices.tolist(), row.data.tolist(), w.tolist(), products, strict=True)

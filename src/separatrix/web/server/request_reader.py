@@ -44,6 +44,7 @@ class Limits(NamedTuple):
     body: int = 8 << 20
     features: int = 10_000
     weights: int = 50_000_000
+    classes: int = 5_000
     waiting: int = 1_000
     """The number of requests that may wait to be learned from."""
     waiting_bytes: int = 64 << 20

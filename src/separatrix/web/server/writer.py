@@ -259,15 +259,18 @@ class Writer:
         """Return the labels that are not classes yet; raises RequestError if they cannot be, or the model gets too large."""
         live_model, index = self.buffer.learning, self.buffer.index
         distinct = dict.fromkeys(labels)
-        unseen = dict.fromkeys(label for label in distinct if label not in live_model.number and label not in new)
+        unseen = dict.fromkeys(label for label in distinct if label not in live_model.table.number and label not in new)
         outputs = len(live_model.classes) + len(new) + len(unseen)
         try:
             if len({isinstance(label, str) for label in (*live_model.classes[:1], *list(new)[:1], *distinct)}) > 1:
                 raise ValueError("the labels of a model must be all strings or all integers")
-            for label in unseen:
-                live_model.check(label, outputs)
+            live_model.check(list(unseen), outputs)
         except ValueError as error:
             raise RequestError(422, str(error)) from None
+        if unseen and outputs > self.limits.classes:
+            raise RequestError(
+                422, f"{outputs:,} classes exceed the limit of {self.limits.classes:,} (--max-classes): nothing was learned"
+            )
         width = live_model.n_names if index is None else len(index.listed)
         if (unseen or has_new_names) and width * outputs > self.limits.weights:
             limit = f"the limit of {self.limits.weights:,} weights"

@@ -1,0 +1,78 @@
+"""The weights of a run while it learns on a server: room that grows, weights to score with, a copy without spare room."""
+
+from __future__ import annotations
+
+from copy import copy, deepcopy
+
+import numpy as np
+
+from separatrix.engine.rows import Floats, Ints
+from separatrix.engine.run import Run
+from separatrix.engine.weights import Flat, Weights
+from separatrix.web.server.class_table import ClassTable
+
+LEAST_COLUMNS = 64
+_FEW_CLASSES = 8
+"""Up to so many classes the weights have no spare room for others: a spare output costs time and memory."""
+
+
+def room_for(run: Run | None, names: int, classes: int) -> tuple[int, int]:
+    """Return how many outputs and columns the weights get for so many names and classes.
+
+    They grow by half at least, so that each name or class takes amortized constant time.
+    """
+    K, d = (1, 0) if run is None else (run.last.K, run.last.d)
+    if names > d:
+        d = max(LEAST_COLUMNS, names, d + d // 2)
+    if classes > 2 and classes > K:
+        K = classes if classes <= _FEW_CLASSES else max(classes, K + K // 2)
+    return K, d
+
+
+def make_room(run: Run, names: int, classes: int) -> None:
+    """Let the weights have room for so many names and, where each class has its output, so many classes."""
+    K, d = room_for(run, names, classes if run.last.K > 1 else 0)
+    if (K, d) != (run.last.K, run.last.d):
+        run.last.grow(K, d)
+        run.late.grow(K, d if run.average else 0)
+        run.ledger.resize(d)
+        run.used = None
+
+
+def some_weights(run: Run, table: ClassTable, columns: Ints, positions: Ints) -> tuple[Floats, Floats]:
+    """Return the weights used for prediction of some columns and classes, one row per column, and the biases.
+
+    Of two classes, there is one output whatever the positions are.
+    """
+    K, outputs = run.last.K, table.many
+    outputs = outputs[positions] if outputs.size else np.zeros(1, np.int64)
+    where = np.ix_(columns, outputs) if K > 1 else columns
+    W, b = run.last.W.reshape(-1, K)[where], run.last.b[outputs]
+    elapsed = run.ledger.steps - run.ledger.average_after
+    if elapsed > 0:
+        W *= elapsed
+        W -= run.late.W.reshape(-1, K)[where]
+        W /= elapsed
+        b = (elapsed * b - run.late.b[outputs]) / elapsed
+    return W, b
+
+
+def compacted(run: Run, table: ClassTable, width: int) -> Run:
+    """Return a copy of the run without spare room, its outputs in the order of the sorted classes."""
+    own, outputs = copy(run), table.many if table.many.size else np.zeros(1, np.int64)
+
+    def taken(flat: Flat, d: int) -> Flat:
+        part = Flat(len(outputs), 0, True, spread=flat.spread)
+        part.d = d
+        part.load(Weights(flat.W.reshape(-1, flat.K)[:d, outputs].T, flat.b[outputs]))
+        if flat.spread:
+            part.load_spread([flat.V.reshape(-1, flat.K)[:d, outputs].T, flat.vb[outputs]])
+        return part
+
+    own.last, own.late = taken(run.last, width), taken(run.late, width if run.average else 0)
+    own.tally, own.heaviest, own.per_pass = run.tally.copy(), run.heaviest.copy(), list(run.per_pass)
+    own.ledger = deepcopy(run.ledger)
+    own.ledger.resize(width)
+    if len(table.labels) > len(run.classes):
+        own.ledger.classes = np.array(table.labels, dtype=object if run.classes.dtype == object else None)
+    return own
