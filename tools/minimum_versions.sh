@@ -12,9 +12,12 @@ import tomllib
 
 with open("pyproject.toml", "rb") as file:
     project = tomllib.load(file)["project"]
-tests = [need for need in project["optional-dependencies"]["dev"] if need.startswith(("pytest", "hypothesis", "pandas"))]
-print(*(need.replace(">=", "==") for need in project["dependencies"]), *tests, sep="\n")
+extras = project["optional-dependencies"]
+tests = [need for need in extras["dev"] if need.startswith(("pytest", "hypothesis", "httpx"))]
+lowest = [need.replace(">=", "==") for need in (*project["dependencies"], *extras["pandas"], *extras["web"])]
+print(*lowest, *tests, sep="\n")
 PY
 cat "$home/lowest.txt"
 pip install -q . -r "$home/lowest.txt"
-python -m pytest -q tests/test_lectures.py tests/engine/test_oracle.py tests/cli/test_cli.py tests/data/test_readers.py
+python -m pytest -q tests/test_lectures.py tests/engine/test_oracle.py tests/cli/test_cli.py tests/data/test_readers.py \
+  tests/web/test_skeleton.py tests/web/lab/test_lab_server.py

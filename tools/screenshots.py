@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browsing import chromium, served  # noqa: E402
+from support.browser import chromium, lab_server  # noqa: E402
 
 SHOTS = {
     "lab-light": ("light", 1045, "data=lecture:L4.1&step=4&views=last"),
@@ -25,7 +25,7 @@ SHOTS = {
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    with served() as url, chromium() as browser:
+    with lab_server() as url, chromium() as browser:
         for name, (scheme, height, state) in SHOTS.items():
             context = browser.new_context(viewport={"width": 1280, "height": height}, color_scheme=scheme)
             page = context.new_page()

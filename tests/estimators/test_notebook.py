@@ -143,7 +143,7 @@ def test_pictures_only_of_two_features_stored_rows_and_small_data():
     X = np.random.default_rng(0).normal(size=(4000, 2))
     assert "<svg" not in ours(Perceptron(record=True).fit(X, X[:, 0] * X[:, 1] > 0))
     changed = KernelPerceptron(random_state=0).fit(L41.X, L41.y).set_params(predict_with="nonsense")
-    assert "<svg" not in changed._html_repr().rpartition("</body>")[2]
+    assert "<svg" not in changed._repr_html_().rpartition("</body>")[2]
 
 
 def test_hostile_names_and_labels_are_only_text():

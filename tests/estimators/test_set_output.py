@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from separatrix import AveragedPerceptron, TableFeatures, TextFeatures
@@ -36,6 +37,13 @@ def test_featurizers_give_frames_with_names(features, data):
         assert sp.issparse(call(data))
     with config_context(transform_output="pandas"):
         assert isinstance(type(features)(**features.get_params()).fit_transform(data), pd.DataFrame)
+
+
+def test_a_clone_keeps_the_choice_and_an_unknown_container_is_refused():
+    features = TextFeatures(n_features=32).set_output(transform="polars").set_output(transform=None)
+    assert isinstance(clone(features).fit_transform(TEXTS), pl.DataFrame)
+    with pytest.raises(ValueError, match="transform must be one of default, pandas, polars, got 'arrow'"):
+        features.set_output(transform="arrow")
 
 
 def test_too_many_columns_for_a_frame_are_refused():

@@ -280,6 +280,18 @@ def test_passes_are_those_of_the_learner_itself():
     assert shown.training[shown.chosen - 1] == fitted.score(X[kept], y[kept])
 
 
+def test_passes_of_rows_in_any_container():
+    learner = Perceptron(early_stopping=True, max_iter=5, random_state=1)
+    numbers = np.asarray(IRIS.data)
+    frame = pd.DataFrame(numbers, columns=list("abcd"))
+    containers = [frame, pl.from_pandas(frame), sp.coo_array(numbers), numbers.tolist()]
+    of_array = PassesDisplay.from_estimator(learner, numbers, SPECIES)
+    for X in containers:
+        shown = PassesDisplay.from_estimator(learner, X, SPECIES)
+        assert shown.training.tolist() == of_array.training.tolist()
+        assert shown.held_out.tolist() == of_array.held_out.tolist()
+
+
 @pytest.mark.parametrize("model", [AveragedPerceptron(), KernelPerceptron(), separatrix.PassiveAggressive(max_iter=30)])
 def test_passes_with_held_out_examples_of_ones_own(model):
     X, y = IRIS.data, SPECIES

@@ -8,7 +8,7 @@ is learned from mistakes or by widening the margin. Each model is an entry of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -81,6 +81,16 @@ class _HasWeights(Protocol):
     intercept_: Floats
 
 
+class _NearestNeighbours(KNeighborsClassifier):  # type: ignore[misc]
+    """k nearest neighbours; `size_` is how many numbers it remembers."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Remember the examples."""
+        self.size_ = int(X.size)
+        super().fit(X, y)
+        return self
+
+
 def _weights(model: _HasWeights) -> int:
     return int(np.size(model.coef_) + np.size(model.intercept_))
 
@@ -132,7 +142,7 @@ MAP = (
     View("LDA", GENERATIVE, "one pass, moments", lambda s: LDA(), _gaussian_size, Form.FULL_RANK, dense=True),
     View("QDA", GENERATIVE, "one pass, moments", lambda s: QDA(reg_param=0.01), _gaussian_size, Form.FULL_RANK, dense=True),
     View("logistic regression", DISCRIMINATIVE, "gradient", lambda s: LogisticRegression(max_iter=1000)),
-    View("k-NN", DISCRIMINATIVE, "memory", lambda s: KNeighborsClassifier(), lambda m: m._fit_X.size, remembers=True),
+    View("k-NN", DISCRIMINATIVE, "memory", lambda s: _NearestNeighbours(), lambda m: m.size_, remembers=True),
     View(
         "decision tree",
         DISCRIMINATIVE,

@@ -61,10 +61,11 @@ def _list_of_labels(items: Any, model: Model) -> list[Any]:
 
 
 def _predict_spark(model: Model, data: Any) -> Any:
-    from pyspark.sql.types import StructField, StructType, _infer_type
+    from pyspark.sql import types
 
-    first = model.estimator.classes_[:1].tolist()[0]
-    schema = StructType([*data.schema.fields, StructField("prediction", _infer_type(first))])
+    kinds = {bool: types.BooleanType, int: types.LongType, float: types.DoubleType, str: types.StringType}
+    kind = kinds[type(model.estimator.classes_[:1].tolist()[0])]
+    schema = types.StructType([*data.schema.fields, types.StructField("prediction", kind())])
     return data.mapInArrow(_AddPrediction(data.sparkSession.sparkContext.broadcast(model)), schema)
 
 

@@ -21,9 +21,6 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     not_fitted_error = NotFittedError
 
-    def _validate_params(self) -> None:
-        self.check_parameters()
-
     def read_rows(self, X: Any, reset: bool = False) -> Rows:
         """Return X as the kernels read it, its width and names checked against those of the fit."""
         try:

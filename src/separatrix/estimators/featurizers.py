@@ -2,24 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._set_output import _get_output_config
 
 from separatrix.engine.user_warnings import warn_user
 from separatrix.features.columns.arrow_columns import frame_of
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 
+CONTAINERS = ("default", "pandas", "polars")
 MOST_COLUMNS = 1 << 14
 """The most columns of a data frame that `set_output` makes of features."""
 
 
-class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _Featurizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A transformer whose `set_output` makes sparse data frames; scikit-learn's own would refuse a sparse matrix."""
+
+    _container: str | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(auto_wrap_output_keys=None, **options)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : "default": a CSR matrix; "pandas" or "polars": a data frame; None: no change
+        """
+        if transform not in (None, *CONTAINERS):
+            raise ValueError(f"transform must be one of {', '.join(CONTAINERS)}, got {transform!r}")
+        self._container = transform or self._container
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a clone, which keeps the choice of `set_output` as scikit-learn's own transformers do."""
+        clone: Self = super().__sklearn_clone__()
+        return clone.set_output(transform=self._container)
+
+    def _contained(self, features: Any, X: Any) -> Any:
+        """Return a CSR matrix as it is, or in the container that `set_output` chose; pandas gets sparse columns."""
+        container = self._container or get_config()["transform_output"]
+        if container == "default":
+            return features
+        if features.shape[1] > MOST_COLUMNS:
+            raise ValueError(
+                f"set_output(transform={container!r}) makes a column of each feature, and there are "
+                f"{features.shape[1]:,}: have fewer of text with n_features, or call set_output(transform='default') for a "
+                "sparse matrix"
+            )
+        names = self.get_feature_names_out()
+        if container == "polars":
+            import polars
+
+            return polars.DataFrame(features.toarray(), schema=names.tolist())
+        import pandas  # type: ignore[import-untyped]
+
+        index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
+        return pandas.DataFrame.sparse.from_spmatrix(features, index, names)
+
+
+class TextFeatures(TextFeaturizer, _Featurizer):
     r"""Turn a column of texts into a sparse matrix of weighed n-grams.
 
     The defaults (words and punctuation marks, one and two in a row, sublinear tf-idf, unit length) serve short messages and
@@ -60,11 +108,11 @@ class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator):  # type: ig
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Learn from the texts and return their features, in one reading."""
-        return _contained(self, super().fit_transform(X, y, **fit_params), X)
+        return self._contained(super().fit_transform(X, y, **fit_params), X)
 
     def transform(self, X: Any) -> Any:
         """Return the features of texts, a row each: a CSR matrix with sorted indices, or as `set_output` says."""
-        return _contained(self, super().transform(X), X)
+        return self._contained(super().transform(X), X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted()
@@ -79,7 +127,7 @@ class TextFeatures(TextFeaturizer, TransformerMixin, BaseEstimator):  # type: ig
         return tags
 
 
-class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class TableFeatures(TableFeaturizer, _Featurizer):
     """Turn a table of mixed columns into a sparse matrix.
 
     Each column gets a role from its type and its first rows (at most 16,384): numbers, dates, categories, sets, truth
@@ -139,7 +187,7 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator):  # type: 
         The columns that were learned from must be there, in any order; others are passed over. A category that was never met
         has no feature.
         """
-        return _contained(self, super().transform(X), X)
+        return self._contained(super().transform(X), X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted()
@@ -151,27 +199,6 @@ class TableFeatures(TableFeaturizer, TransformerMixin, BaseEstimator):  # type: 
         tags.input_tags.categorical = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _contained(transformer: Any, features: Any, X: Any) -> Any:
-    """Return a CSR matrix as it is, or in the container that `set_output` chose: a frame of pandas has sparse columns."""
-    container = _get_output_config("transform", transformer)["dense"]
-    if container == "default":
-        return features
-    if features.shape[1] > MOST_COLUMNS:
-        raise ValueError(
-            f"set_output(transform={container!r}) makes a column of each feature, and there are {features.shape[1]:,}: have "
-            "fewer of text with n_features, or call set_output(transform='default') for a sparse matrix"
-        )
-    names = transformer.get_feature_names_out()
-    if container == "polars":
-        import polars
-
-        return polars.DataFrame(features.toarray(), schema=names.tolist())
-    import pandas  # type: ignore[import-untyped]
-
-    index = X.index if isinstance(X, pandas.DataFrame | pandas.Series) else None
-    return pandas.DataFrame.sparse.from_spmatrix(features, index, names)
 
 
 def _as_labels(y: Any, n: int) -> Any:

@@ -6,12 +6,14 @@ Plain HTML and SVG: no script, nothing fetched, every name and label escaped.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.utils import estimator_html_repr
 
 from separatrix.engine.protocols import Classifier
 
@@ -118,8 +120,19 @@ class ShowsItsFit:
 
     classes_: Array
 
-    def _html_repr(self) -> str:
-        diagram: str = super()._html_repr()  # type: ignore[misc]
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Return what makes the HTML; a notebook finds no such attribute where scikit-learn is set to show text."""
+        if get_config()["display"] != "diagram":
+            raise AttributeError("scikit-learn is set to show text")
+        return self._as_html
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        html = getattr(self, "_repr_html_", None)
+        return {"text/plain": repr(self)} | ({"text/html": html()} if html else {})
+
+    def _as_html(self) -> str:
+        diagram: str = estimator_html_repr(self)
         return diagram + beside(facts_table(self._facts()), self._picture()) if hasattr(self, "classes_") else diagram
 
     def _facts(self) -> list[tuple[str, str]]:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from separatrix.engine.parameters import Constraint, check_parameters, choices
 from separatrix.engine.rows import Array, Floats, Rows, as_rows, feature_names_of, name_text_column
 from separatrix.engine.weights import Weights
 
@@ -36,8 +36,10 @@ def _read_rows(transformer: Any, X: Any, reset: bool = False) -> Rows:
     return Rows(matrix.astype(np.float64) if matrix.dtype == object else matrix)
 
 
-class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _AppendingMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A map that keeps the features and puts some of its own before or behind them; there is nothing to learn."""
+
+    constraints: ClassVar[dict[str, Constraint]] = {}
 
     def _before(self) -> list[str]:
         return []
@@ -51,7 +53,7 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Read the names and the number of the features."""
-        self._validate_params()
+        check_parameters(self.get_params(), self.constraints, type(self).__name__)
         _read_rows(self, X, reset=True).survey(names=feature_names_of(self))
         return self
 
@@ -71,8 +73,7 @@ class _AppendingMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features: those that came in, and those that were added."""
-        check_is_fitted(self, "n_features_in_")
-        names = _check_feature_names_in(self, input_features)
+        names = super().get_feature_names_out(input_features)
         return np.asarray([*self._before(), *names, *self._behind()], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -102,7 +103,7 @@ class Bias(_AppendingMap):
     ['BIAS', 'win', 'game']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"position": [StrOptions({"first", "last"})]}
+    constraints: ClassVar[dict[str, Constraint]] = {"position": choices("first", "last")}
 
     def __init__(self, *, position: str = "last") -> None:
         self.position = position
@@ -134,7 +135,6 @@ class DiscMap(_AppendingMap):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
     _squared_norm = "xᵀx"
 
     def _behind(self) -> list[str]:

@@ -49,7 +49,7 @@ class _AvailableMethod:
 def random_generator(random_state: Any) -> np.random.RandomState:
     """Return the generator that a `random_state` means: a seed, a generator itself, or NumPy's global one for None."""
     if random_state is None or random_state is np.random:
-        return np.random.mtrand._rand
+        return np.random.RandomState(np.random.get_bit_generator())  # type: ignore[attr-defined]  # not in the stubs
     return random_state if isinstance(random_state, np.random.RandomState) else np.random.RandomState(random_state)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from matplotlib.ticker import MaxNLocator
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from separatrix.engine.labels import encode, labels_of
 from separatrix.engine.protocols import Classifier
@@ -84,13 +84,13 @@ class PassesDisplay:
             classes, codes = encode(labels)
             stopping = clone(learner).set_params(early_stopping=True)
             which = stopping.held_out_fraction(as_rows(X), len(classes), codes, NO_WEIGHT).which
-            X_val, y_val, weight[which] = _safe_indexing(X, which), labels[which], 0.0
+            X_val, y_val, weight[which] = _rows_of(X, which), labels[which], 0.0
             trained = np.setdiff1d(trained, which)
         fitted = clone(learner).fit(X, labels, weight, X_val, y_val)
         same_passes = {"early_stopping": False, "max_iter": fitted.n_iter_, "tol": None}
         same_passes = {name: value for name, value in same_passes.items() if name in learner.get_params()}
         # Trained once more with the training examples as the held-out ones: its scores are training accuracies.
-        scored = learner.set_params(**same_passes).fit(X, labels, weight, _safe_indexing(X, trained), labels[trained])
+        scored = learner.set_params(**same_passes).fit(X, labels, weight, _rows_of(X, trained), labels[trained])
         cut = fitted.ledger_.cut
         chosen = fitted.n_iter_ if cut is None else cut.pass_number
         training = scored.validation_scores_
@@ -125,3 +125,14 @@ class PassesDisplay:
             if show_legend:
                 self.legend_ = legend(canvas, [self.training_, self.held_out_, self.chosen_])
         return self
+
+
+def _rows_of(X: Any, which: Array) -> Any:
+    """Return some rows of X in a container of the same kind."""
+    if hasattr(X, "iloc"):
+        return X.iloc[which]
+    if hasattr(X, "to_batches"):  # an Arrow table
+        return X.take(which)
+    if sp.issparse(X):
+        return X.tocsr()[which]
+    return [X[row] for row in which] if isinstance(X, list | tuple) else X[which]
