@@ -288,6 +288,7 @@ def test_passes_of_rows_in_any_container():
     of_array = PassesDisplay.from_estimator(learner, numbers, SPECIES)
     for X in containers:
         shown = PassesDisplay.from_estimator(learner, X, SPECIES)
+        plt.close(shown.figure_)
         assert shown.training.tolist() == of_array.training.tolist()
         assert shown.held_out.tolist() == of_array.held_out.tolist()
 
