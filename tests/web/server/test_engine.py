@@ -15,12 +15,12 @@ from separatrix.web.server.commits import Commit, SparseRows, merged
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
-from separatrix.web.server.store import SEGMENT, CommitStore, StoreError
+from separatrix.web.server.store import SEGMENT, CommitStore
+from separatrix.web.server.store_folder import StoreError
 from separatrix.web.server.writer import Writer
 from support.scale import scaled
+from support.served_store import FRESH, ServedStore
 from support.server_process import examples, matrix
-
-FRESH = {"learner": "averaged", "rule": "perceptron", "C": 1.0, "text": False, "bits": 10}
 
 
 def blocks(stream, cuts):
@@ -104,42 +104,6 @@ def test_windows_and_drift_follow_from_the_stream():
     assert not any(drifted[:80]) and any(drifted[80:90])
 
 
-class ServedStore:
-    """A store with a writer, in this process."""
-
-    def __init__(self, folder, settings=FRESH, model=None, **options):
-        self.folder, self.settings, self.options, self.model = folder, settings, options, model
-        self.open()
-
-    def open(self):
-        self.store = CommitStore(self.folder)
-        snapshots.begin(self.store, self.model, self.settings)
-        self.writer = Writer(self.store, self.options.pop("limits", Limits()), **self.options)
-        self.reader = RequestReader(self.writer.buffer.learning.features, self.writer.limits)
-        self.writer.start()
-
-    def learn(self, stream, key=None):
-        body = b"\n".join(orjson.dumps({self.reader.field: x, "label": y}) for x, y in stream)
-        return orjson.loads(self.writer.submit(self.reader.lines(body, True), key, body).result(60))
-
-    def undo(self, number):
-        return orjson.loads(self.writer.undo(number).result(60))
-
-    @property
-    def live_model(self):
-        return self.writer.buffer._visible
-
-    def crash(self):
-        """Let go of the files without tidying up, as the end of the process would."""
-        told = self.live_model.state()
-        self.writer._closing = True
-        with self.writer._wake:
-            self.writer._wake.notify_all()
-        self.writer._thread.join()
-        self.store.close()
-        return told
-
-
 @pytest.mark.parametrize("keep_all", [False, True])
 @pytest.mark.parametrize("rule", ["perceptron", "arow"])
 def test_a_restart_recovers_from_any_snapshot(tmp_path, keep_all, rule):
@@ -194,7 +158,7 @@ def test_a_key_counts_once_and_stands_for_one_request(tmp_path):
     one.crash()
     one = ServedStore(tmp_path / "s")
     assert one.learn(stream, "key") == first and one.live_model.progressive.examples == 50
-    one.store.db.execute("UPDATE keys SET time = 0, sum = x'00'")
+    one.store.db.execute("UPDATE keys SET served = -1e6, sum = x'00'")
     one.store.compact(0)
     assert one.learn(stream, "key")["examples"] == 100, "forgotten after a day, as is said"
     one.crash()

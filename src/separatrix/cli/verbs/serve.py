@@ -82,7 +82,7 @@ class ServeOptions:
         Option(
             metavar="WHEN",
             group="running",
-            help="Do not serve: write the model as of a past time, or after so many examples, to --output.",
+            help="Do not serve: write the model as of a past time, a number of examples, or commit:N, to --output.",
         ),
     ] = None
     output: Annotated[
@@ -121,7 +121,7 @@ class ServeOptions:
             "--accept-loss",
             group="running",
             rare=True,
-            help="Continue with a store whose end is damaged, without what is missing.",
+            help="Repair a damaged store, and continue without what is lost; nothing is deleted.",
         ),
     ] = False
 
@@ -162,6 +162,7 @@ def _serve(options: ServeOptions) -> None:
     from separatrix.web.server import snapshots
     from separatrix.web.server.app import Tokens, application
     from separatrix.web.server.live_model import warm
+    from separatrix.web.server.repair import repaired
     from separatrix.web.server.request_reader import Limits
     from separatrix.web.server.store import CommitStore
     from separatrix.web.server.writer import Writer
@@ -185,7 +186,10 @@ def _serve(options: ServeOptions) -> None:
         waiting=options.queue_limit,
     )
     listener = listening.listen(options.host, options.port)
-    store = CommitStore(options.state, accept_loss=options.accept_loss)
+    if options.accept_loss:
+        for line in repaired(options.state):
+            click.echo(line, err=True)
+    store = CommitStore(options.state)
     try:
         snapshots.begin(store, options.model, {name: getattr(options, name) for name in NEW_MODEL})
         writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every)
@@ -232,10 +236,13 @@ def _moment(text: str) -> dict[str, Any]:
     """Return a moment as the store finds it: by a number of examples, or by a time."""
     if text.isdigit():
         return {"examples": int(text)}
+    if text.startswith("commit:") and text.removeprefix("commit:").isdigit():
+        return {"number": int(text.removeprefix("commit:"))}
     try:
         return {"time": datetime.fromisoformat(text).timestamp()}
     except ValueError:
-        raise DataError(f"--as-of is {text!r}: give a time such as 2030-05-01T12:00, or a number of examples") from None
+        ways = "a time such as 2030-05-01T12:00, a number of examples, or commit:17"
+        raise DataError(f"--as-of is {text!r}: give {ways}") from None
 
 
 def _token(text: str, file: Path | None) -> str:

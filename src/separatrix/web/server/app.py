@@ -203,8 +203,8 @@ def application(
         return JSON({"status": "alive"})
 
     async def readyz(request: Request) -> Response:
-        if writer.trouble:
-            raise RequestError(503, writer.trouble, 5)
+        if trouble := writer.trouble or writer.store.problem():
+            raise RequestError(503, trouble, 5)
         return JSON({"status": "ready"})
 
     for handler in (predict, learn, explain, undo):

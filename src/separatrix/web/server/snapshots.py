@@ -1,7 +1,7 @@
 """Snapshots beside the store: the initial model, the model at some commits, and recovery from them.
 
 A snapshot is an ordinary model file. The newest snapshot and the commits after it give the current state; if it cannot be
-read, an older snapshot and more commits give the same state.
+read, an older snapshot and more commits give the same state. If all examples were kept, they give it too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import secrets
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from separatrix.data.arrow_arrays import text_array
 from separatrix.data.atomic import replacing
@@ -22,10 +24,14 @@ from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.store import FORMAT, CommitStore, StoreError
+from separatrix.web.server.store import CommitStore
+from separatrix.web.server.store_folder import REMEDY, StoreError
+from separatrix.web.server.store_rows import FORMAT
 
 LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
 """The learners of `--learner`."""
+START = "start.sepx"
+UNREADABLE = (ModelFileError, FileNotFoundError)
 _NAME = re.compile(r"snapshot-(\d{12})\.sepx")
 
 
@@ -43,11 +49,25 @@ def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> N
             raise StoreError(
                 f"{store.folder} did not begin with {model}: leave out --model to resume with what the store has learned"
             )
+        if not _is_start(store):
+            _copy_start(store, model)
         return
     prepared_to_stream(start)
-    with replacing(store.folder / "start.sepx") as name:
-        shutil.copyfile(model, name)
+    _copy_start(store, model)
     store.describe("model", {"format": FORMAT, "id": secrets.token_hex(16), "start": start.sha256, "settings": settings})
+
+
+def _copy_start(store: CommitStore, model: Path) -> None:
+    with replacing(store.folder / START) as name:
+        shutil.copyfile(model, name)
+
+
+def _is_start(store: CommitStore) -> bool:
+    """Return whether the copy of the initial model can be read, and is the model that the store started from."""
+    try:
+        return bool(load(store.folder / START, plain=True).sha256 == store.base["model"]["start"])
+    except (ModelFileError, OSError):
+        return False
 
 
 def untrained_model(settings: dict[str, Any]) -> Model:
@@ -101,9 +121,9 @@ def feature_names(model: Model) -> list[str] | None:
     return [str(name) for name in names]
 
 
-def path_of(store: CommitStore, number: int) -> Path:
+def path_of(folder: Path, number: int) -> Path:
     """Return the path of the snapshot of a commit."""
-    return store.folder / f"snapshot-{number:012d}.sepx"
+    return folder / f"snapshot-{number:012d}.sepx"
 
 
 def rebuilt_path(store: CommitStore, number: int) -> Path:
@@ -111,9 +131,9 @@ def rebuilt_path(store: CommitStore, number: int) -> Path:
     return store.folder / f"rebuilt-{number:012d}.sepx"
 
 
-def snapshot_numbers(store: CommitStore) -> list[int]:
+def snapshot_numbers(folder: Path) -> list[int]:
     """Return the numbers of the commits that have a snapshot, in order."""
-    matches = (_NAME.fullmatch(path.name) for path in store.folder.iterdir())
+    matches = (_NAME.fullmatch(path.name) for path in folder.iterdir())
     return sorted(int(match.group(1)) for match in matches if match)
 
 
@@ -124,10 +144,13 @@ class ModelSnapshot(NamedTuple):
     facts: dict[str, Any]
 
     @classmethod
-    def of(cls, store: CommitStore, number: int, live_model: LiveModel, names: list[str] | None) -> ModelSnapshot:
-        """Return a copy of the model as it is after a commit."""
+    def of(
+        cls, store: CommitStore, number: int, live_model: LiveModel, names: list[str] | None, *, stays: bool = False
+    ) -> ModelSnapshot:
+        """Return a copy of the model as it is after a commit; one that stays in the store says what the store began with."""
         model = live_model.model(names)
-        position = {"store": store.base["model"]["id"], "commit": number, **live_model.facts()}
+        entry = store.base["model"]
+        position = {"store": entry["id"], "commit": number, **({"model": entry} if stays else {}), **live_model.facts()}
         return cls(model, model.facts | {"server": position})
 
     def write(self, path: Path) -> None:
@@ -152,36 +175,26 @@ def initial_model(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
     if entry["start"] is None:
         model = untrained_model(entry["settings"])
     else:
-        model = prepared_to_stream(load(store.folder / "start.sepx", plain=True))
+        model = prepared_to_stream(load(store.folder / START, plain=True))
         if model.sha256 != entry["start"]:
-            raise StoreError(f"{store.folder / 'start.sepx'} is not the model that the store started from")
+            raise ModelFileError(f"{store.folder / START} is not the model that the store started from")
     return LiveModel(model), feature_names(model)
 
 
 def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, list[str] | None, int]:
     """Return the model after the last commit (or after `until`), its feature names, and the number of the snapshot used."""
     end = store.last if until is None else until
-    numbers = snapshot_numbers(store)
-    if store.accept_loss:
-        for number in (n for n in numbers if n > store.last):
-            path_of(store, number).unlink()
-        numbers = snapshot_numbers(store)
+    numbers = snapshot_numbers(store.folder)
     if until is None and numbers and numbers[-1] > store.last:
         raise StoreError(
             f"{store.folder}: there is a snapshot of commit {numbers[-1]:,}, but the store ends with commit {store.last:,}: "
-            "its end is missing. Restore it from a backup, or continue without it with --accept-loss"
+            f"its end is missing{REMEDY}"
         )
-    for number in [*(n for n in reversed(numbers) if n <= end), 0]:
-        try:
-            live_model, names = read_snapshot(store, path_of(store, number), number) if number else initial_model(store)
-            break
-        except (ModelFileError, FileNotFoundError):
-            if not number:
-                raise
+    live_model, names, number = _base(store, numbers, end)
     for stored in store.commits(number, end):
         commit = stored.commit
         if commit.rebuilt:
-            live_model, names = read_snapshot(store, rebuilt_path(store, stored.last), stored.last)
+            live_model, names = _rebuilt(store, stored.last, names)
         else:
             live_model.apply(commit)
             if names is not None:
@@ -189,12 +202,70 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
     return live_model, names, number
 
 
+def _base(store: CommitStore, numbers: list[int], end: int) -> tuple[LiveModel, list[str] | None, int]:
+    """Return the newest model that can be read and from which the commits lead to `end`."""
+    problem: Exception | str = f"the commits before number {end:,} are missing"
+    for number in [*(n for n in reversed(numbers) if n <= end), 0]:
+        if not store.leads(number, end):
+            continue
+        try:
+            return *(read_snapshot(store, path_of(store.folder, number), number) if number else initial_model(store)), number
+        except UNREADABLE as error:
+            problem = error
+    raise StoreError(f"{store.folder}: the model of commit {end:,} cannot be rebuilt: {problem}{REMEDY}")
+
+
+def _rebuilt(store: CommitStore, number: int, names: list[str] | None) -> tuple[LiveModel, list[str] | None]:
+    """Return the model that a commit put in place of what there was; if its file is lost, what it was made from gives it."""
+    try:
+        return read_snapshot(store, rebuilt_path(store, number), number)
+    except UNREADABLE as error:
+        undone = {mistake for mistake, at in store.undone().items() if at <= number}
+        live_model = relearned(store, undone, number)
+        if live_model is None:
+            raise StoreError(f"{store.folder}: the model of commit {number:,} cannot be read: {error}{REMEDY}") from None
+        live_model.progressive.undone = len(undone)
+        return live_model, names
+
+
+def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | None:
+    """Return the model that learned from all examples except those of some mistakes; None if not all examples were kept."""
+    try:
+        live_model, _ = initial_model(store)
+    except UNREADABLE:
+        return None
+    if not store.leads(0, until):
+        return None
+    classes = list(live_model.classes)
+    for stored in store.commits(0, until):
+        commit = stored.commit
+        if stored.undoes is not None:
+            continue
+        if commit.kept is None:
+            return None
+        classes += [label for _, label in commit.arrivals]
+        positions = [n - stored.mistakes_before - 1 for n in undone]
+        steps = commit.step[[at for at in positions if 0 <= at < stored.mistakes]]
+        rows = np.setdiff1d(np.arange(commit.n), steps - (commit.steps - commit.n) - 1)
+        if not rows.size and live_model.run is None:
+            live_model.n_names += len(commit.names)
+            continue
+        labels = [classes[k] for k in commit.kept_class[rows].tolist()]
+        live_model.learn(commit.kept.take(rows), labels, commit.names, None, False)
+    live_model.renumber(classes)
+    return live_model
+
+
 def remove_old_snapshots(store: CommitStore) -> None:
-    """Remove snapshots: the newest two stay, and the older a snapshot is, the larger the gaps around it may be."""
-    numbers = snapshot_numbers(store)
+    """Remove snapshots: the newest two stay, and the older a snapshot is, the larger the distances around it may be.
+
+    The first snapshot after commits that are missing stays too, since nothing else leads to what was learned there.
+    """
+    numbers = snapshot_numbers(store.folder)
+    needed = {gap.snapshot for gap in store.gaps}
     at = 1
     while at < len(numbers) - 2:
-        if numbers[at + 1] - numbers[at - 1] < (numbers[-1] - numbers[at]) / 2:
-            path_of(store, numbers.pop(at)).unlink(missing_ok=True)
+        if numbers[at] not in needed and numbers[at + 1] - numbers[at - 1] < (numbers[-1] - numbers[at]) / 2:
+            path_of(store.folder, numbers.pop(at)).unlink(missing_ok=True)
         else:
             at += 1

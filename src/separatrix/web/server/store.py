@@ -3,261 +3,294 @@
 SQLite silently drops a damaged end of its write-ahead log. Therefore the number of the last commit is also written to a
 separate file, `head`, after the commit and before the reply (and synced to the disk every second): a store that ends before
 its head has lost something that was acknowledged, and is not opened. Every row has a checksum, and the commit numbers must
-be consecutive.
+be consecutive, but for the gaps that a repair has recorded (repair.py).
+
+The number of a commit is the store's order. Times are labels: the clock of a machine may be set back.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+import logging
 import sqlite3
-import struct
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
+from separatrix.web.server import store_folder as folders
+from separatrix.web.server import store_rows as rows
 from separatrix.web.server.commits import Commit, merged
+from separatrix.web.server.store_folder import REMEDY, Head, StoreError, StoreFolder, read_head, read_only
+from separatrix.web.server.store_rows import COLUMNS, KEY_COLUMNS, Gap, KeyedReply, Moment, StoredCommit, checksum_of
 
-FORMAT = 1
+log = logging.getLogger("separatrix.serve")
 KEYS_KEPT = 1_000_000
 KEY_SECONDS = 24 * 3600.0
-"""An idempotency key is remembered for a day, and at most the newest million are."""
+"""An idempotency key is remembered for a day of serving, and at most the newest million are."""
 SEGMENT = 4096
 """Compaction joins consecutive commits until they hold so many examples."""
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS base (name TEXT PRIMARY KEY, value BLOB NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS commits (
-    last INTEGER PRIMARY KEY, first INTEGER NOT NULL, time REAL NOT NULL, examples INTEGER NOT NULL,
-    mistakes_before INTEGER NOT NULL, mistakes INTEGER NOT NULL, undoes INTEGER, body BLOB NOT NULL, sum BLOB NOT NULL);
-CREATE INDEX IF NOT EXISTS commits_by_mistake ON commits (mistakes_before) WHERE mistakes > 0;
-CREATE INDEX IF NOT EXISTS commits_undoing ON commits (undoes) WHERE undoes IS NOT NULL;
-CREATE TABLE IF NOT EXISTS keys (
-    key BLOB PRIMARY KEY, request BLOB NOT NULL, time REAL NOT NULL, reply BLOB NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS keys_by_time ON keys (time);
-"""
-_COLUMNS = "first, last, time, examples, mistakes_before, mistakes, undoes, body, sum"
-
-
-class StoreError(OSError):
-    """The store cannot be read or written; the message gives the reason and what to do."""
-
-
-class KeyedReply(NamedTuple):
-    """An idempotency key, the checksum of its request, and the reply."""
-
-    key: bytes
-    request: bytes
-    reply: bytes
-
-
-class StoredCommit(NamedTuple):
-    """A commit, or several joined into one, as a row of the store."""
-
-    first: int
-    last: int
-    time: float
-    examples: int
-    mistakes_before: int
-    mistakes: int
-    undoes: int | None
-    body: bytes
-    sum: bytes
-
-    @property
-    def commit(self) -> Commit:
-        """The commit itself."""
-        return Commit.unpack(self.body)
-
-    def checked(self) -> StoredCommit:
-        """Return self; raise StoreError if the checksum does not match."""
-        if _checksum(*self[:-1]) != self.sum:
-            raise StoreError(f"the store is damaged: checksum mismatch in commit {self.last}")
-        return self
-
-
-def _checksum(*values: Any) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
-    for value in values:
-        part = value if isinstance(value, bytes) else repr(value).encode()
-        digest.update(struct.pack("<q", len(part)) + part)
-    return digest.digest()
 
 
 class CommitStore:
     """A folder with the commits of one model."""
 
-    def __init__(self, folder: Path, *, writing: bool = True, accept_loss: bool = False) -> None:
+    def __init__(self, folder: Path, *, writing: bool = True) -> None:
         """Open a store, or create one; raises StoreError if another process writes it or it is damaged."""
-        self.folder, self.writing, self.accept_loss = folder, writing, accept_loss
-        self._lock: sqlite3.Connection | None = None
-        self._head = -1
+        self.folder, self.writing = folder, writing
+        self.last = self.mistakes = self.examples = 0
+        self.base: dict[str, Any] = {}
+        self._place: StoreFolder | None = None
+        self._head_trouble = ""
         self.db: sqlite3.Connection
         try:
             self._open()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise StoreError(f"{folder}: the store cannot be read: {error}") from None
+            raise StoreError(f"{folder}: the store cannot be read: {error}{REMEDY}") from None
         except BaseException:
             self.close()
             raise
 
     def _open(self) -> None:
+        """Check the store with a connection that only reads, so that one that is refused stays as it is; then open it."""
         if self.writing:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = self._locked()
-            self.db = sqlite3.connect(self.folder / "store.db", isolation_level=None, check_same_thread=False, timeout=10)
+            self._place = StoreFolder(self.folder)
+        elif (self.folder / folders.PLAN).exists():
+            raise StoreError(f"{self.folder}: a repair was interrupted; start the server on it, which finishes the repair")
+        if (self.folder / folders.DATABASE).exists():
+            self.db = read_only(self.folder)
+            self._verify()
+        elif not self.writing:
+            raise StoreError(f"{self.folder} contains no store")
+        elif (self.folder / folders.LOG).exists() and (
+            self.folder / folders.LOG
+        ).stat().st_size:  # which SQLite would delete
+            raise StoreError(
+                f"{self.folder}: {folders.DATABASE} is missing, but its log {folders.LOG} is there: put it back{REMEDY}"
+            )
+        self._compare_head()
+        if self._place is not None:
+            if hasattr(self, "db"):
+                self.db.close()
+            self.db = sqlite3.connect(
+                self.folder / folders.DATABASE, isolation_level=None, check_same_thread=False, timeout=10
+            )
             self.db.execute("PRAGMA journal_mode=WAL")
             self.db.execute("PRAGMA synchronous=FULL")
-            self.db.executescript(_SCHEMA)
-        else:
-            if not (self.folder / "store.db").exists():
-                raise StoreError(f"{self.folder} contains no store")
-            uri = f"{(self.folder / 'store.db').absolute().as_uri()}?mode=ro"
-            self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
-        self.last, self.mistakes = 0, 0
-        self.base: dict[str, Any] = {}
-        self._verify()
-        self._compare_head()
+            self.db.executescript(rows.SCHEMA)
+            self._upgrade()
+            self._place.open_head(Head(self.last, self.examples))
+            self._place.hold()
+            self._served = self.db.execute("SELECT max(served) FROM keys").fetchone()[0] or 0.0
+            self._opened = time.monotonic()
 
-    def _locked(self) -> sqlite3.Connection:
-        """Return the lock on the folder; the operating system releases it when this process ends."""
-        lock = sqlite3.connect(self.folder / "lock", isolation_level=None, check_same_thread=False, timeout=0)
-        try:
-            lock.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError:
-            lock.close()
-            raise StoreError(
-                f"{self.folder} is being served by another process: only one server can write a store"
-            ) from None
-        return lock
+    @property
+    def gaps(self) -> list[Gap]:
+        """The commits that a repair did not find."""
+        return [Gap(*gap) for gap in self.base.get("gaps", {}).get("gaps", [])]
 
     def _verify(self) -> None:
         """Read everything once: check the pages, the checksums, and that no commit is missing."""
         problem = self.db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
-            raise StoreError(f"{self.folder}: the store is damaged: {problem}; restore it from a backup")
+            raise StoreError(f"{self.folder}: the store is damaged: {problem}{REMEDY}")
+        if not self.db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return  # the process ended while it was created
         for name, value, checksum in self.db.execute("SELECT name, value, sum FROM base"):
-            if _checksum(name, value) != checksum:
-                raise StoreError(f"{self.folder}: the store is damaged: checksum mismatch in its entry {name!r}")
+            if checksum_of(name, value) != checksum:
+                raise StoreError(f"{self.folder}: the store is damaged: checksum mismatch in its entry {name!r}{REMEDY}")
             self.base[name] = orjson.loads(value)
-        if self.base.get("model", {}).get("format", FORMAT) > FORMAT:
+        if self.base.get("model", {}).get("format", rows.FORMAT) > rows.FORMAT:
             raise StoreError(f"{self.folder} was written by a newer version of separatrix")
-        for row in self.db.execute(f"SELECT {_COLUMNS} FROM commits ORDER BY last"):
+        gap_after = {gap.first - 1: gap for gap in self.gaps}
+        for row in self.db.execute(f"SELECT {COLUMNS} FROM commits ORDER BY last"):
             stored = StoredCommit(*row).checked()
+            self._pass_over(gap_after)
             if stored.first != self.last + 1 or stored.mistakes_before != self.mistakes:
-                raise StoreError(f"{self.folder}: the store is damaged: commits are missing after number {self.last}")
-            self.last, self.mistakes = stored.last, self.mistakes + stored.mistakes
-        for key, request, when, reply, checksum in self.db.execute("SELECT key, request, time, reply, sum FROM keys"):
-            if _checksum(key, request, when, reply) != checksum:
-                raise StoreError(
-                    f"{self.folder}: the store is damaged: checksum mismatch in the reply of an idempotency key"
-                )
+                reason = f"commits are missing after number {self.last}"
+                raise StoreError(f"{self.folder}: the store is damaged: {reason}{REMEDY}")
+            self.last, self.mistakes, self.examples = stored.last, self.mistakes + stored.mistakes, stored.examples
+        self._pass_over(gap_after)
+        for *values, checksum in self.db.execute(f"SELECT {rows.key_columns(self.db)} FROM keys"):
+            if checksum_of(*values) != checksum:
+                reason = "checksum mismatch in the reply of an idempotency key"
+                raise StoreError(f"{self.folder}: the store is damaged: {reason}{REMEDY}")
+
+    def _pass_over(self, gap_after: dict[int, Gap]) -> None:
+        """Count the commits of a gap that follows here."""
+        while gap := gap_after.get(self.last):
+            self.last, self.mistakes, self.examples = gap.last, gap.mistakes, gap.examples
 
     def _compare_head(self) -> None:
-        path = self.folder / "head"
-        acknowledged = self._read_head(path)
-        if acknowledged is None and self.last and not self.accept_loss:
-            raise StoreError(
-                f"{path} is missing or damaged, so the last commits may be missing too. "
-                f"Restore it from a backup, or continue with the {self.last:,} commits found with --accept-loss"
-            )
-        if acknowledged is not None and acknowledged > self.last and not self.accept_loss:
-            raise StoreError(
-                f"{self.folder}: {acknowledged:,} commits were acknowledged, but only {self.last:,} can be read: the end of "
-                "the store is damaged or missing. Restore it from a backup, or continue without them with --accept-loss"
-            )
-        if self.writing:
-            self._head = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
-            os.write(self._head, _slot(self.last) * 2)
-            os.fsync(self._head)
+        head = read_head(self.folder)
+        if "model" not in self.base and any(self.folder.glob("snapshot-*.sepx")):
+            raise StoreError(f"{self.folder}: there are snapshots, but the database is empty{REMEDY}")
+        if head is None and self.last:
+            reason = f"is missing or damaged, so the commits after the {self.last:,} that were found may be missing too"
+            raise StoreError(f"{self.folder / folders.HEAD} {reason}{REMEDY}")
+        if head is not None and head.number > self.last:
+            reason = f"{head.number:,} commits were acknowledged, but only {self.last:,} can be read"
+            raise StoreError(f"{self.folder}: {reason}: the end of the store is damaged or missing{REMEDY}")
 
-    @staticmethod
-    def _read_head(path: Path) -> int | None:
+    def _upgrade(self) -> None:
+        """Bring a store of format 1, which was found whole, to the format of this version."""
+        columns = rows.key_columns(self.db)
+        self.db.execute("BEGIN IMMEDIATE")
         try:
-            written = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        slots = [written[at : at + _SLOT] for at in (0, _SLOT)]
-        numbers = [struct.unpack_from("<q", slot)[0] for slot in slots if len(slot) == _SLOT]
-        valid = [number for number, slot in zip(numbers, slots, strict=False) if slot == _slot(number)]
-        return max(valid, default=None)
+            if columns != KEY_COLUMNS:
+                self.db.execute("DROP INDEX IF EXISTS keys_by_time")
+                for column in ("number INTEGER NOT NULL DEFAULT 0", "served REAL NOT NULL DEFAULT 0"):
+                    self.db.execute(f"ALTER TABLE keys ADD COLUMN {column}")
+                keys = self.db.execute("SELECT key, request, time, reply FROM keys").fetchall()
+                sums = ((checksum_of(*key, 0, 0.0), key[0]) for key in keys)
+                self.db.executemany("UPDATE keys SET sum = ? WHERE key = ?", sums)
+            self.db.execute("CREATE INDEX IF NOT EXISTS keys_by_age ON keys (served, number)")
+            if self.base.get("model", {}).get("format", rows.FORMAT) < rows.FORMAT:
+                self.describe("model", self.base["model"] | {"format": rows.FORMAT})
+            self.db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
 
     # Writing.
 
     def describe(self, name: str, value: dict[str, Any]) -> None:
-        """Record what the model started from; called once."""
+        """Record a fact about the store, such as what the model started from."""
         encoded = orjson.dumps(value)
-        self.db.execute("INSERT INTO base VALUES (?, ?, ?)", (name, encoded, _checksum(name, encoded)))
+        self.db.execute("INSERT OR REPLACE INTO base VALUES (?, ?, ?)", (name, encoded, checksum_of(name, encoded)))
         self.base[name] = value
+
+    def problem(self) -> str:
+        """Return why nothing can be stored at the moment; empty if nothing is known to be wrong."""
+        try:
+            self.check_ours()
+        except StoreError as error:
+            return str(error)
+        return self._head_trouble
+
+    def check_ours(self) -> None:
+        """Raise StoreError if the folder is no longer the one that was opened."""
+        assert self._place is not None
+        self._place.check_ours()
 
     def append(self, commit: Commit, examples: int, keyed: list[KeyedReply]) -> int:
         """Write a commit in one transaction, on the disk when this returns; after a StoreError nothing was written."""
+        if self._head_trouble:
+            self._write_head()
+            if self._head_trouble:
+                raise StoreError(self._head_trouble)
         now, number = time.time(), self.last + 1
         row = (number, number, now, examples, self.mistakes, commit.mistakes, commit.undoes, commit.pack())
+        checksum = checksum_of(*row)
+        served = self._served + time.monotonic() - self._opened
+        replies = [(key, request, now, reply, number, served) for key, request, reply in keyed]
         try:
-            self.db.execute("BEGIN IMMEDIATE")
-            self.db.execute(f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, _checksum(*row)))
+            self._begin()
+            self.db.execute(f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum))
             self.db.executemany(
-                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?)",
-                [(key, request, now, reply, _checksum(key, request, now, reply)) for key, request, reply in keyed],
+                f"INSERT OR REPLACE INTO keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(*reply, checksum_of(*reply)) for reply in replies],
             )
             self.db.execute("COMMIT")
         except sqlite3.Error as error:
-            self._roll_back(number, error)
-        self.last, self.mistakes = number, self.mistakes + commit.mistakes
+            self._roll_back()
+            if not self._is_written(number, checksum):
+                raise StoreError(f"the store cannot be written: {error}") from None
+        except BaseException:
+            self._roll_back()
+            raise
+        self.last, self.mistakes, self.examples = number, self.mistakes + commit.mistakes, examples
         return number
 
-    def _roll_back(self, number: int, error: sqlite3.Error) -> None:
-        """Roll back; raise StoreError unless the file shows that the commit was written after all."""
+    def _begin(self) -> None:
+        """Begin to write; raises StoreError if the folder is no longer ours, or another process has written to it."""
+        self._roll_back()
+        self.db.execute("BEGIN IMMEDIATE")
+        self.check_ours()
+        written = self.db.execute("SELECT max(last) FROM commits").fetchone()[0] or 0
+        if written > self.last:
+            reason = f"it has {written:,} commits, and this server knows of {self.last:,}"
+            raise StoreError(f"{self.folder} was written by another server: {reason}; end all but one")
+
+    def _roll_back(self) -> None:
         if self.db.in_transaction:
-            self.db.execute("ROLLBACK")
-        written = self.db.execute("SELECT max(last) FROM commits").fetchone()[0]
-        if written != number:
-            raise StoreError(f"the store cannot be written: {error}") from None
+            with suppress(sqlite3.Error):  # what is left of it is tried again before the next commit
+                self.db.execute("ROLLBACK")
+
+    def _is_written(self, number: int, checksum: bytes) -> bool:
+        """Return whether the file has this very commit: SQLite may report an error of what it has written."""
+        try:
+            row = self.db.execute("SELECT sum FROM commits WHERE last = ?", (number,)).fetchone()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read, so it is not known whether this was stored: {error}") from None
+        return row is not None and row[0] == checksum
+
+    def reread(self) -> None:
+        """Take up what the file has beyond what is known here, after a write of which nobody knows how it ended."""
+        self._roll_back()
+        for row in self.db.execute(f"SELECT {COLUMNS} FROM commits WHERE last > ? ORDER BY last", (self.last,)):
+            stored = StoredCommit(*row).checked()
+            if stored.first != self.last + 1:
+                raise StoreError(f"{self.folder}: commits are missing after number {self.last}")
+            self.last, self.mistakes, self.examples = stored.last, self.mistakes + stored.mistakes, stored.examples
 
     def confirm(self) -> None:
-        """Write the number of the last commit to the head, before the reply; it may reach the disk a second later."""
+        """Write the number of the last commit to the head, before the reply; it may reach the disk a second later.
+
+        The commit is on the disk: a head that cannot be written does not take it back, and the next commit is refused.
+        """
+        self._write_head()
+
+    def _write_head(self, sync: bool = False) -> None:
+        assert self._place is not None
         try:
-            os.lseek(self._head, _SLOT * (self.last % 2), os.SEEK_SET)
-            os.write(self._head, _slot(self.last))
+            if not sync or self._head_trouble:
+                self._place.write_head(self.last, self.examples)
+            if sync:
+                self._place.sync_head()
+            self._head_trouble = ""
         except OSError as error:
-            raise StoreError(f"the head of the store cannot be written: {error.strerror}") from None
+            if not self._head_trouble:
+                log.error("the head of the store cannot be written: %s; the next commit is refused until it can", error)
+            self._head_trouble = f"the head of the store cannot be written: {error.strerror}"
 
     def sync_head(self) -> None:
-        """Sync the head to the disk."""
-        os.fsync(self._head)
+        """Sync the head to the disk; after a failure it is written again, because the disk may have dropped it."""
+        self._write_head(sync=True)
 
     def compact(self, until: int) -> int:
         """Delete old keys and join some small commits up to number `until`; return how many rows were removed."""
-        oldest = time.time() - KEY_SECONDS
-        self.db.execute("BEGIN IMMEDIATE")
+        oldest = self._served + time.monotonic() - self._opened - KEY_SECONDS
         try:
-            self.db.execute("DELETE FROM keys WHERE time < ?", (oldest,))
+            self._begin()
+            self.db.execute("DELETE FROM keys WHERE served < ?", (oldest,))
             excess = self.db.execute("SELECT count(*) FROM keys").fetchone()[0] - KEYS_KEPT
             if excess > 0:
-                self.db.execute("DELETE FROM keys WHERE key IN (SELECT key FROM keys ORDER BY time LIMIT ?)", (excess,))
+                oldest_keys = "SELECT key FROM keys ORDER BY served, number LIMIT ?"
+                self.db.execute(f"DELETE FROM keys WHERE key IN ({oldest_keys})", (excess,))
             n_removed = self._join(until)
             self.db.execute("COMMIT")
         except BaseException:
-            if self.db.in_transaction:
-                self.db.execute("ROLLBACK")
+            self._roll_back()
             raise
         return n_removed
 
     def _join(self, until: int) -> int:
-        """Join the next small commits; return how many rows were removed."""
+        """Join the next small commits, none across a gap or its snapshot; return how many rows were removed."""
+        needed = {gap.snapshot for gap in self.gaps}
         small = self.db.execute(
-            f"SELECT {_COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last LIMIT {SEGMENT + 1}",
+            f"SELECT {COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last LIMIT {SEGMENT + 1}",
             (self._joined_until, until),
         )
         group: list[tuple[StoredCommit, Commit]] = []
         for row in small:
             stored = StoredCommit(*row).checked()
             commit = stored.commit
+            if group and (stored.first != group[-1][0].last + 1 or group[-1][0].last in needed):
+                group = []
             if commit.rebuilt or stored.undoes is not None or commit.n >= SEGMENT:
                 group = []
                 self._joined_until = stored.last
@@ -274,7 +307,7 @@ class CommitStore:
         joined = (first.first, *last[1:4], first.mistakes_before, commit.mistakes, None, commit.pack())
         self.db.execute("DELETE FROM commits WHERE last >= ? AND last <= ?", (first.last, last.last))
         self.db.execute(
-            f"INSERT INTO commits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*joined, _checksum(*joined))
+            f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*joined, checksum_of(*joined))
         )
         return len(group) - 1
 
@@ -283,25 +316,51 @@ class CommitStore:
     # Reading.
 
     def commits(self, after: int = 0, until: int | None = None) -> Iterator[StoredCommit]:
-        """Yield the commits with numbers above `after`, up to `until`."""
+        """Yield the commits with numbers above `after`, up to `until`; raises StoreError where some are missing."""
         end = self.last if until is None else until
-        query = f"SELECT {_COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last"
+        query = f"SELECT {COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last"
         for row in self.db.execute(query, (after, end)):
-            yield StoredCommit(*row).checked()
+            stored = StoredCommit(*row).checked()
+            if stored.first != after + 1:
+                raise StoreError(f"{self.folder}: the commits after number {after} are missing or joined")
+            after = stored.last
+            yield stored
 
-    def moment(self, *, time: float | None = None, examples: int | None = None) -> tuple[int, float, int]:
-        """Return (number, time, examples) of the last commit at or before a moment."""
-        column, value = ("time", time) if examples is None else ("examples", examples)
-        row = self.db.execute(
-            f"SELECT last, time, examples FROM commits WHERE {column} <= ? ORDER BY last DESC LIMIT 1", (value,)
-        ).fetchone()
-        return row or (0, 0.0, 0)
+    def leads(self, after: int, until: int) -> bool:
+        """Return whether all commits from `after` to `until` are here, none joined with one that is not among them."""
+        query = "SELECT first, last FROM commits WHERE last > ? AND last <= ? ORDER BY last"
+        for first, last in self.db.execute(query, (after, until)):
+            if first != after + 1:
+                return False
+            after = last
+        return after == until
+
+    def moment(self, *, time: float | None = None, examples: int | None = None, number: int | None = None) -> Moment:
+        """Return the last commit at or before a moment: a number of commits or of examples, or a time of the clock.
+
+        Raises StoreError for a time that came twice, because the clock was set back.
+        """
+        query = "SELECT last, time, examples FROM commits WHERE {} ORDER BY last DESC LIMIT 1"
+        if time is None:
+            condition, value = ("last <= ?", number) if examples is None else ("examples <= ?", examples)
+            row = self.db.execute(query.format(condition), (value,)).fetchone()
+            return Moment(*row) if row else Moment()
+        later = self.db.execute("SELECT min(last) FROM commits WHERE time > ?", (time,)).fetchone()[0] or self.last + 1
+        before = Moment(*(self.db.execute(query.format("last < ?"), (later,)).fetchone() or ()))
+        again = Moment(*(self.db.execute(query.format("time <= ?"), (time,)).fetchone() or ()))
+        if again.number > before.number:
+            raise StoreError(
+                f"{self.folder}: the clock was set back while this store learned, and showed this time twice: after commit "
+                f"{before.number:,} ({before.examples:,} examples) and after commit {again.number:,} ({again.examples:,} "
+                f"examples); choose one with --as-of commit:{before.number} or --as-of commit:{again.number}"
+            )
+        return before
 
     def mistakes_page(self, before: int, limit: int) -> list[tuple[int, float, int, Commit]]:
         """Return (number, time, position in its commit, commit) of the mistakes below number `before`, newest first."""
         page: list[tuple[int, float, int, Commit]] = []
         condition = "mistakes > 0 AND mistakes_before < ? ORDER BY mistakes_before DESC LIMIT ?"
-        query = f"SELECT {_COLUMNS} FROM commits WHERE {condition}"
+        query = f"SELECT {COLUMNS} FROM commits WHERE {condition}"
         for row in self.db.execute(query, (before - 1, limit)):
             stored = StoredCommit(*row).checked()
             commit = stored.commit
@@ -324,25 +383,13 @@ class CommitStore:
         """Return the same store with a read-only connection, for another thread."""
         other = object.__new__(CommitStore)
         other.__dict__.update(self.__dict__)
-        other.writing, other._lock, other._head = False, None, -1
-        uri = f"{(self.folder / 'store.db').absolute().as_uri()}?mode=ro"
-        other.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=10)
+        other.writing, other._place = False, None
+        other.db = read_only(self.folder)
         return other
 
     def close(self) -> None:
         """Close the database and release the folder."""
         if getattr(self, "db", None) is not None:
             self.db.close()
-        if self._head >= 0:
-            os.close(self._head)
-            self._head = -1
-        if self._lock is not None:
-            self._lock.close()
-
-
-_SLOT = 16
-
-
-def _slot(number: int) -> bytes:
-    packed = struct.pack("<q", number)
-    return packed + hashlib.blake2b(packed, digest_size=_SLOT - 8).digest()
+        if self._place is not None:
+            self._place.close()

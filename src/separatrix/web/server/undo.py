@@ -5,11 +5,9 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-import numpy as np
 import orjson
 
 from separatrix.web.server import snapshots
-from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.request_reader import RequestError
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
         return
     learning = buffer.learning
     assert learning.run is not None
-    rebuilt = _retrained_without(writer, {*undone, number})
+    rebuilt = snapshots.relearned(store, {*undone, number}, store.last)
     if rebuilt is None and learning.run.rule.spread:
         reason = (
             "this update rule keeps variances, which cannot be subtracted: undo needs --keep-all from the first example on"
@@ -44,31 +42,9 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
     else:
         rebuilt.progressive.undone = learning.progressive.undone + 1
         commit.rebuilt = True
-        snapshot = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning))
+        snapshot = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning), stays=True)
         snapshot.write(snapshots.rebuilt_path(store, store.last + 1))
         buffer.restart(rebuilt)
         writer.write(commit, [])
         buffer.restart()
     answer.set_result(orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"}))
-
-
-def _retrained_without(writer: Writer, numbers: set[int]) -> LiveModel | None:
-    """Return the model that learned from all examples except those of some mistakes; None if not all examples were kept."""
-    live_model, _ = snapshots.initial_model(writer.store)
-    classes = writer.buffer.learning.classes
-    for stored in writer.store.commits():
-        commit = stored.commit
-        if stored.undoes is not None:
-            continue
-        if commit.kept is None:
-            return None
-        positions = [n - stored.mistakes_before - 1 for n in numbers]
-        steps = commit.step[[at for at in positions if 0 <= at < stored.mistakes]]
-        rows = np.setdiff1d(np.arange(commit.n), steps - (commit.steps - commit.n) - 1)
-        if not rows.size and live_model.run is None:
-            live_model.n_names += len(commit.names)
-            continue
-        labels = [classes[k] for k in commit.kept_class[rows].tolist()]
-        live_model.learn(commit.kept.take(rows), labels, commit.names, None, False)
-    live_model.renumber(classes)
-    return live_model

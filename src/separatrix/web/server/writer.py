@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
@@ -22,7 +24,9 @@ from separatrix.web.server import snapshots, undo
 from separatrix.web.server.commits import Commit, SparseRows, stacked
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.request_reader import Limits, RequestError, RequestExamples, RequestReader
-from separatrix.web.server.store import CommitStore, KeyedReply, StoreError
+from separatrix.web.server.store import CommitStore
+from separatrix.web.server.store_folder import StoreError
+from separatrix.web.server.store_rows import KeyedReply
 
 log = logging.getLogger("separatrix.serve")
 IN_RUNS = "what is learned last overrides what came before, and the progressive error is too low; send examples mixed"
@@ -318,6 +322,8 @@ class Writer:
     def _recover(self) -> None:
         """After a failure, resume from the visible copy, or from the disk if that is ahead of it."""
         self.trouble = "the last write to the store failed"
+        with suppress(sqlite3.Error, StoreError):  # what cannot be read now is read again before the next commit
+            self.store.reread()
         if self.store.last == self.buffer.number:
             self.buffer.restart()
         else:
@@ -350,11 +356,14 @@ class Writer:
     def _maybe_snapshot(self, at_end: bool = False) -> None:
         """Write a snapshot if something was learned since the last one, then compact the commits before it."""
         try:
+            self.store.check_ours()
             with self.buffer.reading() as (live_model, number):
                 if number == self._snapshot or live_model.run is None:
                     return
-                snapshot = snapshots.ModelSnapshot.of(self.store, number, live_model, self.buffer.names(live_model))
-            snapshot.write(snapshots.path_of(self.store, number))
+                snapshot = snapshots.ModelSnapshot.of(
+                    self.store, number, live_model, self.buffer.names(live_model), stays=True
+                )
+            snapshot.write(snapshots.path_of(self.store.folder, number))
             snapshots.remove_old_snapshots(self.store)
             previous, self._snapshot = self._snapshot, number
             self.snapshot_time = time.time()
