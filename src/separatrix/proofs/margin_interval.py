@@ -14,6 +14,7 @@ the difference of two points, one in the hull of each class.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 from math import gcd, lcm
@@ -21,7 +22,7 @@ from math import gcd, lcm
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
-from separatrix.proofs.clock import check_time
+from separatrix.proofs.clock import TimeUp, check_time
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof
@@ -35,7 +36,10 @@ _SMALL = 300
 """Exact arithmetic is also used where the support has so few numbers that it costs nothing."""
 _LONG = 500
 """The interval is not narrowed in exact arithmetic where numbers have more binary digits, unless it is asked for."""
+_EXACT_SECONDS = 10.0
+"""How long exact arithmetic may take to narrow the interval, unless it is asked for."""
 _BITS = 50
+_CELLS = 20_000
 
 
 class Hull:
@@ -151,7 +155,11 @@ def interval(pairs: Pairs, w: Floats, exact: bool | str, penalised: bool = True,
     small = len(support) * pairs.dim <= _SMALL
     wanted = exact == "auto" and (small or not upper - lower <= _ENOUGH * upper)
     if exact is True or (wanted and _digits(pairs, support) <= _LONG):
-        polished = _exact(hull, support, upper - lower > _ENOUGH * upper)
+        seconds = np.inf if exact is True else _EXACT_SECONDS
+        try:
+            polished = _exact(hull, support, upper - lower > _ENOUGH * upper, time.monotonic() + seconds)
+        except TimeUp:
+            polished = None
         if polished is not None and polished.upper - polished.lower <= upper - lower + 1e-12 * upper:
             return polished
     return _rounded(hull, best_w, best[0], best[1])
@@ -217,17 +225,21 @@ def squared(numbers: list[Fraction]) -> Fraction:
 
 
 def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
-    """Return min ⟨w,a⟩ exactly, or, where many pairs are within rounding of it, a slightly smaller number."""
+    """Return min ⟨w,a⟩ exactly, or, where many pairs are within rounding of it, a slightly smaller positive number."""
     top = max(abs(value) for value in w) or Fraction(1)
     floats = np.array([float(value / top) for value in w])
     with np.errstate(all="ignore"):
         leads = pairs.leads(floats)
         error = 4 * (pairs.m + 8) * 2.0**-53 * root(pairs.radius_squared) * float(np.linalg.norm(floats))
         near = np.flatnonzero(~(leads > float(leads.min()) + 2 * error) & pairs.exist)
-    if near.size * pairs.dim > 20_000:
-        below = float(leads.min()) - 2 * error
-        return Fraction(below) * top if np.isfinite(below) else Fraction(0)
-    table, shifts = pairs.whole(near)
+    below = float(leads.min()) - 2 * error
+    if near.size * pairs.dim > _CELLS and 0 < below < np.inf:
+        return Fraction(below) * top
+    return min(_least_of(pairs, part, w) for part in np.array_split(near, 1 + near.size * pairs.dim // _CELLS))
+
+
+def _least_of(pairs: Pairs, which: Ints, w: list[Fraction]) -> Fraction:
+    table, shifts = pairs.whole(which)
     scale = lcm(1, *(value.denominator for value in w)) << max(shifts)
     whole = np.array([int(value * scale) >> shift for value, shift in zip(w, shifts, strict=True)], object)
     return Fraction(min(int(value) for value in table @ whole), scale)
@@ -241,7 +253,7 @@ def primitive(numbers: list[Fraction]) -> list[Fraction]:
     return [Fraction(number // common) for number in whole]
 
 
-def _exact(hull: Hull, support: Ints, persistent: bool) -> MarginProof | None:
+def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> MarginProof | None:
     """Return the exact nearest point by an active set method, or None where it does not end soon.
 
     Each round solves for the nearest point of the affine hull of the support. The most negative weight leaves the support;
@@ -249,7 +261,7 @@ def _exact(hull: Hull, support: Ints, persistent: bool) -> MarginProof | None:
     conditions of Karush, Kuhn and Tucker hold, and the point is the nearest of the whole hull.
     """
     for _ in range(60 if persistent else 10):
-        check_time()
+        check_time(deadline)
         solved = _on_support(hull, support)
         if solved is None:
             return None

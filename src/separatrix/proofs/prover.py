@@ -24,6 +24,7 @@ from separatrix.proofs.margin_interval import at_least, interval, primitive, squ
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof, Proof, Witness
 from separatrix.proofs.rationals import Whole, dependency, root_above, root_below
+from separatrix.proofs.refinement import search as refined_search
 from separatrix.proofs.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
 from separatrix.proofs.separator_search import Failures, Field, decide
@@ -88,18 +89,24 @@ def _separator_or_witness(pairs: Pairs) -> Any:
     searched = pairs if at_columns_size is None else at_columns_size
     begin("training a perceptron")
     w, hard = _perceptron(searched)
-    if w is not None:
-        return w if searched is pairs else _divided(w, scales)
     shifts: list[list[int]] = [[]]
+
+    def accept_whole(w: Any) -> Any:
+        signs = exact_signs(pairs, w)
+        bad = np.flatnonzero((signs <= 0) & pairs.exist)
+        return Failures(bad) if bad.size else w
+
+    if w is not None:  # rounding can make a lead of 0 positive
+        accepted = accept_whole(w if searched is pairs else _divided(w, scales))
+        if not isinstance(accepted, Failures):
+            return accepted
 
     def accept_separator(v: Any) -> Any:
         if not isinstance(v, np.ndarray):
             w: Any = [value * (1 << shift) for value, shift in zip(v, shifts[0], strict=True)]
         else:
             w = v / scales if searched is pairs else _divided(v, scales)
-        signs = exact_signs(pairs, w)
-        bad = np.flatnonzero((signs <= 0) & pairs.exist)
-        return Failures(bad) if bad.size else w
+        return accept_whole(w)
 
     def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
         weights = dependency(pairs.whole(which)[0]) if weights is None else weights
@@ -117,15 +124,15 @@ def _separator_or_witness(pairs: Pairs) -> Any:
         field = Field(pairs.dim, searched.leads, searched.vectors, whole)
     begin("searching for a separator or a witness")
     answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
+    if answer is None:
+        begin("refining linear programs")
+        answer = refined_search(pairs, hard, accept_whole, accept_witness)
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
         return answer
 
     def accept_moved(v: Any) -> Any:
-        w = moved.back(v)
-        signs = exact_signs(pairs, w)
-        bad = np.flatnonzero((signs <= 0) & pairs.exist)
-        return Failures(bad) if bad.size else w
+        return accept_whole(moved.back(v))
 
     def moved_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
         return accept_witness(which, None if weights is None else _resized(moved, which, weights, back=True))
@@ -173,12 +180,10 @@ def _in_time(blocks: Iterable[Visits]) -> Iterator[Visits]:
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
-    """Return the separator of a clean pass, or else the pairs of each class with the smallest leads, to begin with."""
+    """Return the weights of a clean pass, if one came, and the pairs of each class with the smallest leads, to begin with."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
         w, clean = _trained(pairs, "shuffle", _SHUFFLED_PASSES if pairs.K == 2 else _JOINT_PASSES)
-    if clean:
-        return w, np.empty(0, np.int64)
     leads = pairs.leads(w)
     chosen: list[Ints] = []
     each = max(5, (50 + pairs.m) // pairs.K)
@@ -187,9 +192,10 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
         members = np.flatnonzero(pairs.codes == k)
         chosen.append(members[np.argsort(by_row[members], kind="stable")[:each]])
     rows = np.sort(np.concatenate(chosen))
+    separator = w if clean else None
     if pairs.K == 2:
-        return None, rows
-    return None, rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
+        return separator, rows
+    return separator, rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Offer) -> Proof:

@@ -115,7 +115,7 @@ def _decide_by_programs(
         check_time()
         Z = field.vectors(work)
         Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
-        support = _balance(Z)
+        support = balance(Z)
         if support is not None:
             answer = accept_witness(work[support], None)
             if answer is not None:
@@ -165,18 +165,20 @@ def _decide_exactly(
     return None
 
 
-def _options() -> dict[str, float]:
+def solver_options() -> dict[str, float]:
+    """Return what makes HiGHS end in time."""
     left = seconds_left()
     return {} if left == np.inf else {"time_limit": max(0.01, left)}
 
 
-def _balance(Z: Floats) -> Ints | None:
-    """Return the support of λ ≥ 0, Σλ = 1, Zᵀλ = 0, or None."""
+def balance(Z: Floats, costs: Floats | None = None) -> Ints | None:
+    """Return the support of a λ ≥ 0, Σλ = 1, Zᵀλ = 0, of the least cost where there are costs; or None."""
     from scipy.optimize import linprog  # loading it takes longer than most proofs
 
     k, dim = Z.shape
     equal = np.vstack([Z.T, np.ones(k)])
-    answer = linprog(np.zeros(k), A_eq=equal, b_eq=np.r_[np.zeros(dim), 1.0], method="highs-ds", options=_options())
+    costs = np.zeros(k) if costs is None else costs
+    answer = linprog(costs, A_eq=equal, b_eq=np.r_[np.zeros(dim), 1.0], method="highs-ds", options=solver_options())
     return np.flatnonzero(answer.x > 0) if answer.status == 0 else None
 
 
@@ -185,6 +187,6 @@ def _separate(Z: Floats) -> Floats | None:
     from scipy.optimize import linprog
 
     answer = linprog(
-        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs", options=_options()
+        np.zeros(Z.shape[1]), A_ub=-Z, b_ub=-np.ones(len(Z)), bounds=(None, None), method="highs", options=solver_options()
     )
     return np.asarray(answer.x) if answer.status == 0 else None
