@@ -2,7 +2,8 @@
 
 A clean pass of the perceptron is a separator (Novikoff's theorem, L1 10: on separable data it must come, and it often comes
 soon). Only where none comes does the search of `separator_search` run, with columns scaled by powers of two, which is exact;
-and where floating point cannot decide, once more in other coordinates (`rescaling`). The result is not checked here.
+where floating point cannot decide, that of `refinement`; and at last an exact one in other coordinates (`rescaling`). The
+result is not checked here.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ def _in_time(blocks: Iterable[Visits]) -> Iterator[Visits]:
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
-    """Return the weights of a clean pass, if one came, and the pairs of each class with the smallest leads, to begin with."""
+    """Return the weights of a clean pass, if one came, and the pairs of each class with the smallest leads."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
         w, clean = _trained(pairs, "shuffle", _SHUFFLED_PASSES if pairs.K == 2 else _JOINT_PASSES)

@@ -6,10 +6,10 @@ On a working set of vectors z, scaled to size 1, the program and its dual are
 
 If the common value is positive, g separates; if it is 0, λ is a witness; if it is negative, the z with a positive λ and one
 vector far on the other side are one. Iterative refinement (Gleixner, Steffy and Wolter 2016) solves the program in floating
-point, computes in integers by how much the solution fails, magnifies these errors by a power of two, and lets the same solver
-correct them: each round adds several digits. Columns that depend on others up to rounding are first replaced by what is left
-of them, exactly (`Coordinates`). The working set grows by the pairs on which g fails, as in `separator_search`, and every
-answer is accepted in exact arithmetic only.
+point, computes in integers by how much the solution fails, magnifies these errors by a power of two, and lets the same
+solver correct them: each round adds several digits. Columns that depend on others up to rounding are first replaced by what
+is left of them, exactly (`Coordinates`). The working set grows by the pairs on which g fails, as in `separator_search`, and
+every answer is accepted in exact arithmetic only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AcceptWitness = Callable[[Ints, list[Fraction] | None], Answer | None]
 _ROUNDS = 40
 """Of refinement for one working set."""
 _STEP = 24
-"""The errors are magnified by at most 2^24 more than in the round before, which leaves the solver some digits of each scale."""
+"""The errors are magnified by at most 2^24 more than in the round before, so that the solver sees both scales."""
 _BITS = 60
 """The solver's corrections are rounded to so many binary digits behind the point."""
 _FAR = 1e6
@@ -54,7 +54,7 @@ _TOLERANCES = {"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance
 
 
 class Program:
-    """The program of one working set. `Z` holds the z times 2^`z_bits`, and `y` = (−g, t) times 2^`y_bits`, all in integers."""
+    """The program of one working set. `Z` holds the z times 2^`z_bits`, `y` = (−g, t) times 2^`y_bits`, in integers."""
 
     def __init__(self, table: Whole, column_bits: Ints, smaller: Program | None) -> None:
         self.k, self.dim = table.shape
@@ -65,12 +65,13 @@ class Program:
         self.z_bits = int(behind.max(initial=0))
         self.Z: Whole = table << (self.z_bits - behind).astype(object)
         Z = as_floats(self.Z, self.z_bits)
-        self.c = Z.mean(axis=0) if smaller is None else smaller.c
+        self.c: Floats = Z.mean(axis=0) if smaller is None else smaller.c
         one = np.eye(self.dim)
         self.A = np.block([[Z.T, one, -one, -self.c[:, None]], [np.ones((1, self.k)), np.zeros((1, 2 * self.dim + 1))]])
         self.bounds = [(0, None)] * (self.k + 2 * self.dim) + [(None, None)]
         self.y: Whole = np.zeros(self.dim + 1, object) if smaller is None else smaller.y
-        self.y_bits, self.zoom = (0, -_STEP) if smaller is None else (smaller.y_bits, 0)
+        self.y_bits: int = 0 if smaller is None else smaller.y_bits
+        self.zoom = -_STEP if smaller is None else 0
         self.weights = np.zeros(self.k)
 
     def leads(self) -> Whole:
@@ -111,7 +112,7 @@ class Program:
         if least <= 0:
             return None
         spare = least.bit_length() - self.z_bits - self.dim.bit_length() - 4
-        return -(self.y[: self.dim] >> max(0, spare))
+        return np.asarray(-(self.y[: self.dim] >> max(0, spare)))
 
     def witnesses(self) -> Iterator[Ints]:
         """Yield sets of vectors that may be a witness."""
@@ -120,7 +121,7 @@ class Program:
         yield np.union1d(support, [int(np.argmax(self.leads()))])
         if self.y[self.dim] < 0:  # there is one: vertices of Σλz = 0, each at the least of random costs
             for seed in range(_VERTICES):
-                costs = np.random.default_rng(seed).random(self.k)
+                costs = np.asarray(np.random.default_rng(seed).random(self.k))
                 vertex = balance(self.A[: self.dim, : self.k].T, costs)
                 if vertex is None:
                     return
@@ -149,20 +150,19 @@ class Coordinates:
         single = Pairs(self.pairs.rows, np.ones(n, np.int64), 2, self.pairs.bias)
         V, common = self._at_common_scale(*single.whole(np.union1d(sample, self.pairs.row_of(work))))
         T: Whole = np.eye(self.pairs.m, dtype=np.int64).astype(object)
-        for number in range(_REPLACEMENTS):
+        for _ in range(_REPLACEMENTS):
             sizes = bit_lengths(V).max(axis=0, initial=0)
             F = np.column_stack([as_floats(V[:, j], int(size)) for j, size in enumerate(sizes)])
             norms = np.linalg.norm(F, axis=0)
             R, pivots = qr(F / np.where(norms > 0, norms, 1.0), mode="r", pivoting=True)
             diagonal = np.abs(np.diag(R))
             rank = int(np.sum(diagonal > _DEPENDENT * diagonal[0]))
-            basis, others = pivots[:rank], [j for j in pivots[rank:] if norms[j] > 0]
+            others = [t for t in range(rank, len(pivots)) if norms[pivots[t]] > 0]
             if not others:
                 break
-            right = R[:rank, rank : rank + len(others)] if len(others) == len(pivots) - rank else None
-            if right is None:
-                right = R[:rank, rank:][:, [norms[j] > 0 for j in pivots[rank:]]]
-            shares = solve_triangular(R[:rank, :rank], right) * norms[others] / norms[basis][:, None]
+            shares = solve_triangular(R[:rank, :rank], R[:rank, others])
+            basis, others = pivots[:rank], pivots[others]
+            shares *= norms[others] / norms[basis][:, None]
             whole = np.array([[int(v) for v in row] for row in np.round(np.ldexp(shares, _SHARE_BITS))], object)
             top = int(sizes.max())
             raised = np.array([1 << (top - int(sizes[i])) for i in basis], object)[:, None] * whole

@@ -1,0 +1,90 @@
+"""An undecided verdict is rare: easy data without a margin, tiny margins and overlaps, long integers, near dependencies."""
+
+import numpy as np
+import pytest
+
+from separatrix import certify
+from support.exact_oracle import answer
+from support.scale import counts, scaled
+
+
+def labelled(rng, X, K, share):
+    """Return labels of K random linear scores, a share of them random, and each class at least once."""
+    y = (X @ rng.standard_normal((K, X.shape[1])).T + rng.standard_normal(K) * rng.choice([0.0, 1.0])).argmax(axis=1)
+    y = np.where(rng.random(len(y)) < share, rng.integers(0, K, len(y)), y)
+    y[:K] = np.arange(K)
+    return y
+
+
+def grid(rng):
+    """Multiples of 0.1, where sums that should be 0 are not."""
+    K = int(rng.choice([2, 2, 3, 5]))
+    X = np.round(rng.standard_normal((int(rng.integers(K, 120)), int(rng.integers(1, 8)))) * rng.choice([0.5, 2, 10]), 1)
+    return X, labelled(rng, X, K, rng.choice([0, 0, 0.05]))
+
+
+def narrow(rng, n=None, d=None):
+    """A gap or an overlap of 10⁻⁹ to 10⁻¹⁴ around a random plane, with columns of several sizes."""
+    d = int(rng.integers(2, 12)) if d is None else d
+    n = int(rng.integers(2 * d + 2, 200)) if n is None else n
+    gap = 10.0 ** -rng.uniform(9, 14) * rng.choice([1, 1, -1])
+    w = rng.standard_normal(d)
+    w /= np.linalg.norm(w)
+    X = rng.standard_normal((n, d))
+    scores = X @ w
+    y = (scores > 0).astype(int)
+    is_near = rng.random(n) < rng.choice([0.1, 0.5, 1.0])
+    target = np.where(is_near, gap, np.abs(scores) + gap) * np.where(y == 1, 1, -1)
+    return (X + np.outer(target - scores, w)) * 10.0 ** rng.choice([0, rng.uniform(-3, 3)], d), y
+
+
+def long_integers(rng):
+    """Integers of 40 to 53 binary digits, some columns nearly constant, and more than two classes."""
+    K, d = int(rng.choice([3, 3, 4, 6])), int(rng.integers(1, 6))
+    top = 1 << int(rng.integers(40, 53))
+    X = rng.integers(-top, top, (int(rng.integers(K, 40)), d))
+    if rng.random() < 0.5:
+        X[:, 0] = top + rng.integers(-50, 50, len(X))
+    return X, labelled(rng, X / top, K, 0.0)
+
+
+def nearly_dependent(rng, n=None):
+    """Columns that are combinations of others up to rounding."""
+    K, d = int(rng.choice([2, 2, 3])), int(rng.integers(2, 8))
+    X = np.round(rng.standard_normal((int(rng.integers(3 * d, 200)) if n is None else n, d)), int(rng.choice([1, 15])))
+    y = labelled(rng, X, K, rng.choice([0, 0.02, 0.5]))
+    return np.hstack([X, X @ rng.choice([0.1, 0.3, 0.7, 1 / 3, -1.1], (d, int(rng.integers(1, 4))))]), y
+
+
+KINDS = [grid, narrow, long_integers, nearly_dependent]
+
+
+@pytest.mark.parametrize("count", counts(quick=15, slow=60, soak=1000))
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_verdict_is_undecided(kind, count):
+    for i in range(count):
+        rng = np.random.default_rng([7, i])
+        X, y = kind(rng)
+        exact = "auto" if rng.random() < 0.5 else False
+        certificate = certify(X, y, fit_intercept=bool(rng.random() < 0.7), exact=exact, time_limit=60)
+        assert certificate.verdict != "undecided", (i, X.shape)
+        if exact and certificate.verdict == "separable":
+            lower, upper = certificate.margin
+            assert upper <= 1e5 * lower, (i, lower, upper)
+
+
+@pytest.mark.parametrize(("kind", "options"), [(narrow, {"n": 4000, "d": 12}), (nearly_dependent, {"n": 10_000})])
+def test_many_rows_are_decided_as_well(kind, options):
+    for i in range(2):
+        X, y = kind(np.random.default_rng([8, i]), **options)
+        assert certify(X, y, exact=False, time_limit=60).verdict != "undecided"
+
+
+def test_a_clean_pass_that_only_rounding_makes_clean_is_not_taken_for_a_separator():
+    """On a grid of 0.1 the perceptron's float scores have the wrong sign now and then; the verdict comes all the same."""
+    for i in range(scaled(40)):
+        rng = np.random.default_rng([9, i])
+        X = rng.integers(-3, 4, (7, 2)) * 0.1
+        y = np.r_[0, 1, rng.integers(0, 2, 5)]
+        certificate = certify(X, y, exact=False)
+        assert (certificate.verdict, certificate.separation) == answer(X.tolist(), y.tolist(), 2, True)
