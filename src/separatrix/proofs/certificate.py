@@ -30,6 +30,7 @@ from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Proof, Witness
 from separatrix.proofs.prover import prove
 from separatrix.proofs.rationals import root
+from separatrix.proofs.wide import summed
 from separatrix.proofs.wording import as_html, lines
 
 Progress = Callable[[str, str | None], None]
@@ -46,7 +47,9 @@ class Certificate:
     ties : the meaning of a tie under which touching data are separable ("+1", "-1"; "first" for K classes), or None.
     separation : "complete", "quasi-complete", "overlap", or None where undecided.
     separator : (w, b), or None. float64 where that is exact, else arrays of `Fraction`. Separable: every example is
-        strictly right. Otherwise no example is strictly wrong and not all are at 0.
+        strictly right. Otherwise no example is strictly wrong and not all are at 0. Of more than 2,000 weights the proof
+        states w as a sum of examples; then (w, b) is that sum rounded to float64, and needs the data: after reading a
+        certificate from a file, call `verify` first.
     margin : (lower, upper) for the best margin γ in the space of (x, 1), where the theorem lives; (0, 0) where touching.
     geometric_margin : (lower, upper) with the bias unpenalised, for two classes: half the width of the widest street.
     radius : R, the largest norm of (x, 1), of x without a bias.
@@ -70,6 +73,8 @@ class Certificate:
         self.proof = proof
         self.classes = classes
         self.feature_names = feature_names
+        self._data: tuple[Rows, Any] | None = None
+        """The examples, where they are known: a separator that is stated as a sum of examples is computed from them."""
 
     @property
     def verdict(self) -> str:
@@ -91,6 +96,13 @@ class Certificate:
         """The weights and the bias."""
         if self.proof.direction is None:
             return None
+        if isinstance(self.proof.direction, Witness):
+            if self._data is None:
+                raise ValueError(
+                    "this certificate states its separator as a sum of examples: call verify(X, y) with these first"
+                )
+            coef, intercept = summed(Pairs(*self._data, self.proof.n_classes, self.proof.bias), self.proof.direction)
+            return (coef[0], intercept[0]) if self.proof.n_classes == 2 else (coef, intercept)
         numbers = [number for vector in self.proof.direction for number in vector]
         are_floats = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in numbers)
         table = np.array([[float(n) if are_floats else n for n in vector] for vector in self.proof.direction])
@@ -131,6 +143,13 @@ class Certificate:
             return []
         names: list[Any] = list(self.feature_names or range(self.proof.d)) + ["intercept"] * self.proof.bias
         vectors = self.proof.direction
+        if isinstance(vectors, Witness):
+            separator = self.separator
+            assert separator is not None
+            w, b = np.atleast_2d(separator[0]), np.atleast_1d(separator[1])
+            columns = np.flatnonzero((w != (w[0] if len(w) > 1 else 0)).any(axis=0)).tolist()
+            is_moving = self.proof.bias and bool((b != (b[0] if len(b) > 1 else 0)).any())
+            return [names[j] for j in [*columns, *[self.proof.d] * is_moving]]
         moving = [any(vector[j] != vectors[0][j] for vector in vectors) if len(vectors) > 1 else vectors[0][j] != 0
                   for j in range(len(names))]  # fmt: skip
         return [name for name, moves in zip(names, moving, strict=True) if moves]
@@ -160,7 +179,10 @@ class Certificate:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError, ArithmeticError) as problem:
             return str(problem)
-        return checker.fault(self.proof, rows.source, codes)
+        fault = checker.fault(self.proof, rows.source, codes)
+        if fault is None:
+            self._data = rows, codes
+        return fault
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the certificate as JSON, every rational as "p/q"; also write it to `path` if given."""
@@ -179,6 +201,9 @@ class Certificate:
         if not isinstance(other, Certificate):
             return NotImplemented
         return self.proof == other.proof and self.classes == other.classes and self.feature_names == other.feature_names
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_data": None}
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -243,7 +268,10 @@ def certify(
         )
     left = None if time_limit is None else float(time_limit) - (time.monotonic() - begun)
     proof = checked_proof(rows, codes, len(classes), bool(fit_intercept), exact, left, progress)
-    return Certificate(proof, classes.tolist(), names)
+    certificate = Certificate(proof, classes.tolist(), names)
+    if isinstance(proof.direction, Witness):
+        certificate._data = rows, codes
+    return certificate
 
 
 def checked_proof(

@@ -17,6 +17,7 @@ from separatrix.proofs.exact_examples import ExactExamples, Pause, multiplied
 from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
 
 _PRIME = (1 << 31) - 19
+_ROUNDED = 1 + Fraction(1, 10**6)
 
 
 def fault(proof: Proof, X: Any, codes: NDArray[Any], pause: Pause = lambda: None) -> str | None:
@@ -42,9 +43,12 @@ def _well_formed(proof: Proof, examples: ExactExamples) -> str | None:
     vectors = 1 if proof.n_classes == 2 else proof.n_classes
     directions = [proof.direction] + [part.direction for part in (proof.margin, proof.geometric) if part is not None]
     for direction in directions:
-        if direction is not None and (len(direction) != vectors or any(len(vector) != examples.m for vector in direction)):
+        if direction is None or isinstance(direction, Witness):
+            continue
+        if len(direction) != vectors or any(len(vector) != examples.m for vector in direction):
             return "a direction has the wrong shape"
     witnesses = [proof.witness, proof.spanning] + [p.weights for p in (proof.margin, proof.geometric) if p is not None]
+    witnesses += [direction for direction in directions if isinstance(direction, Witness)]
     for witness in witnesses:
         if witness is None:
             continue
@@ -186,7 +190,12 @@ def _numbers(proof: Proof, examples: ExactExamples) -> str | None:
     if problem is not None:
         return problem
     factor = 1 if proof.n_classes == 2 else 2
-    bound = factor * proof.radius_squared * _square(proof.margin.direction, examples.m) / proof.margin.least**2
+    direction = proof.margin.direction
+    if isinstance(direction, Witness):  # ‖w‖ is known up to rounding, and so is the bound
+        bound = factor * proof.radius_squared * examples.total(direction).length() ** 2 / proof.margin.least**2
+        is_bound = bound.__floor__() <= proof.mistake_bound <= bound * _ROUNDED + 1
+        return None if is_bound else "the mistake bound is below R²/γ², or far above it"
+    bound = factor * proof.radius_squared * _square(direction, examples.m) / proof.margin.least**2
     return None if proof.mistake_bound == bound.__floor__() else "the mistake bound is not the floor of R²/γ²"
 
 
@@ -203,6 +212,8 @@ def _margin(part: MarginProof, examples: ExactExamples, penalised: bool) -> str 
         return "a margin interval must be positive, with its ends in order"
     if (examples.signs(part.direction, part.least) < 0).any():
         return "a lead is below the smallest one that is claimed"
+    if isinstance(part.direction, Witness):
+        return _margin_of_sum(part, part.direction, examples, penalised)
     norm = _square(part.direction, width)
     if Fraction(part.lower) ** 2 * norm > part.least**2:
         return "the lower end of a margin is above least/‖w‖"
@@ -212,5 +223,16 @@ def _margin(part: MarginProof, examples: ExactExamples, penalised: bool) -> str 
         return "the weights of the geometric margin do not balance the classes"
     length = sum((value * value for (_, j), value in combination.items() if j < width), Fraction(0))
     if length > (Fraction(part.upper) * total) ** 2:
+        return "the upper end of a margin is below ‖Σλa‖/Σλ"
+    return None
+
+
+def _margin_of_sum(part: MarginProof, direction: Witness, examples: ExactExamples, penalised: bool) -> str | None:
+    """Check the ends of a margin whose direction is a sum of examples; its leads have been compared."""
+    if not penalised and examples.bias:
+        return "a geometric margin needs a direction in full"
+    if Fraction(part.lower) * examples.total(direction).length() > part.least:
+        return "the lower end of a margin is above least/‖w‖"
+    if examples.total(part.weights).length() > Fraction(part.upper) * sum(part.weights.weights, Fraction(0)):
         return "the upper end of a margin is below ‖Σλa‖/Σλ"
     return None

@@ -69,7 +69,7 @@ def from_text(text: str | bytes) -> tuple[Proof, list[Any], list[str] | None]:
             verdict=_of(str, document["verdict"]),
             ties=_none_or(str, document["ties"]),
             separation=_none_or(str, document["separation"]),
-            direction=None if document["direction"] is None else _direction_in(document["direction"]),
+            direction=None if document["direction"] is None else _any_direction_in(document["direction"]),
             margin=_margin_in(document["margin"]),
             geometric=_margin_in(document["geometric_margin"]),
             radius_squared=_rational(document["radius_squared"]),
@@ -84,8 +84,15 @@ def from_text(text: str | bytes) -> tuple[Proof, list[Any], list[str] | None]:
         raise ValueError(f"this is not a certificate: {what:.200}") from None
 
 
-def _direction_out(direction: Direction | None) -> list[list[str]] | None:
+def _direction_out(direction: Direction | Witness | None) -> Any:
+    if isinstance(direction, Witness):
+        return _witness_out(direction)
     return None if direction is None else [[_written(number) for number in vector] for vector in direction]
+
+
+def _any_direction_in(part: Any) -> Direction | Witness:
+    witness = _witness_in(part) if isinstance(part, dict) else None
+    return _direction_in(part) if witness is None else witness
 
 
 def _direction_in(vectors: Any) -> Direction:
@@ -128,7 +135,7 @@ def _margin_in(part: Any) -> MarginProof | None:
     lower, upper = part["lower"], part["upper"]
     if not all(type(end) in (int, float) and isfinite(end) for end in (lower, upper)):
         raise ValueError("a margin must be a finite number")
-    return MarginProof(_direction_in(part["direction"]), _rational(part["least"]), weights, float(lower), float(upper))
+    return MarginProof(_any_direction_in(part["direction"]), _rational(part["least"]), weights, float(lower), float(upper))
 
 
 def _of(kind: type[Kind], value: Any) -> Kind:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from math import lcm
+from math import fsum, inf, isqrt, lcm, sqrt
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ class ExactExamples:
         self.n, self.d = self.X.shape
         self.K, self.bias, self.m, self.pause = n_classes, bias, self.X.shape[1] + bias, pause
         self._norms: NDArray[np.float64] | None = None
+        self._totals: dict[int, SumOfExamples] = {}
 
     def blocks(self) -> Iterator[tuple[int, int, Any]]:
         """Yield (begin, end, rows as float64); integers above 2⁵³ are rounded, once."""
@@ -67,8 +68,16 @@ class ExactExamples:
         columns = np.unique(self.X[which].indices) if sp.issparse(self.X) else np.arange(self.d)
         return np.append(columns, self.d) if self.bias else columns
 
-    def signs(self, direction: Direction, threshold: Fraction) -> Signs:
+    def total(self, witness: Witness) -> SumOfExamples:
+        """Return w = Σλa, for a direction that is stated in this way."""
+        if id(witness) not in self._totals:
+            self._totals[id(witness)] = SumOfExamples(self, witness)
+        return self._totals[id(witness)]
+
+    def signs(self, direction: Direction | Witness, threshold: Fraction) -> Signs:
         """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
+        if isinstance(direction, Witness):
+            return self.total(direction).signs(threshold)
         scale = lcm(threshold.denominator, *{number.denominator for vector in direction for number in vector})
         W = [multiplied(vector, scale) for vector in direction]
         (c,) = multiplied([threshold], scale)
@@ -167,15 +176,17 @@ class ExactExamples:
         """Return the nonzero numbers of Σλa by (block, column); two classes share block 0."""
         scale = lcm(1, *(weight.denominator for weight in witness.weights))
         weights = np.array(multiplied(witness.weights, scale), object)
-        rows, cleared = self.whole_rows(witness.rows)
+        columns = self.occupied(np.array(witness.rows))
+        rows, cleared = self.whole_rows(witness.rows, columns)
         own, rivals = self.codes[list(witness.rows)], np.array(witness.rivals)
         total: dict[tuple[int, int], Fraction] = {}
         for block in range(1 if self.K == 2 else self.K):
             signs = np.where(own == 1, 1, -1) if self.K == 2 else (own == block).astype(int) - (rivals == block)
             self.pause()
-            for j, value in enumerate((weights * signs.astype(object)) @ rows):
+            used = np.flatnonzero(signs)
+            for j, value in enumerate((weights[used] * signs[used].astype(object)) @ rows[used] if used.size else ()):
                 if value:
-                    total[block, j] = Fraction(int(value), cleared[j] * scale)
+                    total[block, int(columns[j])] = Fraction(int(value), cleared[j] * scale)
         return total
 
     def within_radius(self, claimed: Fraction) -> bool:
@@ -201,6 +212,138 @@ class ExactExamples:
         self.pause()
         (row,), cleared = self.whole_rows([i], self.occupied(np.array([i])))
         return sum((Fraction(int(value), scale) ** 2 for value, scale in zip(row, cleared, strict=True)), Fraction(0))
+
+
+class SumOfExamples:
+    """w = Σλa, a direction that a proof states by its pairs: in floating point with an error bound, exactly where needed.
+
+    w_k = Σ_t c_tk x̃_t over s rows t, where c_tk adds up the λ of the row's pairs, with a minus where k is the rival. A
+    computed number of w_k is wrong by at most (s+1)·u·Σ_t |c_tk||x_tj|, so w_k itself by (s+1)·u·B_k in length, where
+    B_k = Σ_t |c_tk|‖x̃_t‖ is an upper bound on ‖w_k‖; and a score of a row with q numbers by (s+q+8)·u·‖x̃‖·B_k. Twice that is
+    allowed for.
+    """
+
+    def __init__(self, examples: ExactExamples, witness: Witness) -> None:
+        self.examples, self.witness = examples, witness
+        self.scale = lcm(1, *{weight.denominator for weight in witness.weights})
+        weights = multiplied(witness.weights, self.scale)
+        rows = np.unique(np.array(witness.rows))
+        place = {i: t for t, i in enumerate(rows.tolist())}
+        self.terms: list[dict[int, int]] = [{} for _ in place]
+        """For each of the rows the coefficients c_tk, by class."""
+        for i, rival, weight in zip(witness.rows, witness.rivals, weights, strict=True):
+            terms, own = self.terms[place[i]], int(examples.codes[i])
+            if examples.K == 2:
+                terms[0] = terms.get(0, 0) + (weight if own == 1 else -weight)
+            else:
+                terms[own] = terms.get(own, 0) + weight
+                terms[rival] = terms.get(rival, 0) - weight
+        self.table: Any = examples.X[rows]
+        entries = [(k, t, c) for t, terms in enumerate(self.terms) for k, c in terms.items()]
+        sizes = np.array([float(c) if abs(c) < 1 << 1000 else inf for _, _, c in entries])
+        places = np.array([k for k, _, _ in entries]), np.array([t for _, t, _ in entries])
+        self.coefficients = sp.csr_array((sizes, places), shape=(1 if examples.K == 2 else examples.K, len(rows)))
+        norms = examples.norms[rows]
+        self.bounds = 1.01 * np.asarray(abs(self.coefficients) @ norms)
+        self.is_ordinary = bool(((norms == 0) | ((norms > _SHORTEST) & (norms < _LONGEST))).all())
+        self._columns: dict[int, dict[int, Fraction]] = {}
+        self._by_column: Any = None
+
+    def _unit(self) -> float:
+        X = self.examples.X
+        numbers = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
+        return 2.02 * (len(self.terms) + numbers + 16) * _UNIT
+
+    def _vectors(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield (classes, their vectors without the bias, their biases), a few classes at a time."""
+        blocks, d = self.coefficients.shape[0], self.examples.d
+        step = max(1, 2 * _BLOCK // max(1, d))
+        for first in range(0, blocks, step):
+            self.examples.pause()
+            part = slice(first, min(blocks, first + step))
+            vectors = self.coefficients[part] @ self.table.astype(np.float64)
+            vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors)
+            biases = np.asarray(self.coefficients[part].sum(axis=1)).reshape(-1) * self.examples.bias
+            yield part, vectors, biases
+
+    def length(self) -> Fraction:
+        """Return an upper bound on ‖w‖."""
+        with np.errstate(all="ignore"):
+            squares = [value for _, W, b in self._vectors() for value in (np.einsum("ij,ij->i", W, W) + b * b).tolist()]
+            error = self._unit() * float(np.sqrt(np.sum(self.bounds**2)))
+            bound = sqrt(fsum(squares)) * (1 + 2 * (self.examples.m + 16) * _UNIT) + 1.01 * error
+        if not (self.is_ordinary and _TINY < bound < inf):  # only an exact sum could tell
+            square = sum((value * value for value in self.examples.combination(self.witness).values()), Fraction(0))
+            return Fraction(isqrt(square.numerator * square.denominator) + 1, square.denominator)
+        return Fraction(bound) / self.scale
+
+    def signs(self, threshold: Fraction) -> Signs:
+        """Return the sign of ⟨w,a⟩ − threshold, as `ExactExamples.signs` does."""
+        examples, limit = self.examples, threshold * self.scale
+        n, blocks, every = examples.n, self.coefficients.shape[0], np.arange(examples.n)
+        scores = np.empty((n, blocks))
+        is_small = abs(limit) < 1 << 1000
+        with np.errstate(all="ignore"):
+            for part, W, b in self._vectors():
+                for begin, end, block in examples.blocks():
+                    scores[begin:end, part] = np.asarray(block @ np.ascontiguousarray(W.T)) + b
+            level = float(limit) if is_small else inf
+            error = self._unit() * (examples.norms + _TINY)[:, None] * self.bounds + _TINY
+            if examples.K == 2:
+                leads = scores * np.where(examples.codes == 1, 1.0, -1.0)[:, None]
+            else:
+                leads, error = scores[every, examples.codes][:, None] - scores, error + error[every, examples.codes][:, None]
+            leads -= level
+            norms = examples.norms
+            fit = (norms > _SHORTEST) & (norms < _LONGEST) & (norms * float(self.bounds.max()) < 1e300)
+            sure = (np.abs(leads) > error + 8 * _UNIT * abs(level)) & (fit & self.is_ordinary & is_small)[:, None]
+        signs = np.where(leads > 0, 1, -1).astype(np.int8)
+        if examples.K > 2:
+            sure[every, examples.codes] = True
+            signs[every, examples.codes] = 0
+        for i in np.flatnonzero(~sure.all(axis=1)).tolist():
+            exact = self._exact_scores(i)
+            own = int(examples.codes[i])
+            if examples.K == 2:
+                lead = (exact.get(0, Fraction(0)) if own == 1 else -exact.get(0, Fraction(0))) - limit
+                signs[i, 0] = (lead > 0) - (lead < 0)
+                continue
+            for rival in range(examples.K):
+                lead = exact.get(own, Fraction(0)) - exact.get(rival, Fraction(0)) - limit
+                signs[i, rival] = 0 if rival == own else (lead > 0) - (lead < 0)
+        return signs
+
+    def _exact_scores(self, i: int) -> dict[int, Fraction]:
+        """Return the exact scores of row i by class, without those that are 0."""
+        self.examples.pause()
+        columns = self.examples.occupied(np.array([i]))
+        (row,), cleared = self.examples.whole_rows([i], columns)
+        scores: dict[int, Fraction] = {}
+        for value, scale, j in zip(row, cleared, columns.tolist(), strict=True):
+            if value:
+                for k, number in self._column(j).items():
+                    scores[k] = scores.get(k, Fraction(0)) + number * Fraction(int(value), scale)
+        return scores
+
+    def _column(self, j: int) -> dict[int, Fraction]:
+        """Return number j of each w_k, exactly."""
+        if j not in self._columns:
+            self.examples.pause()
+            if self._by_column is None:
+                self._by_column = sp.csc_array(self.table) if sp.issparse(self.table) else self.table
+            if j == self.examples.d:
+                places, values = range(len(self.terms)), [1] * len(self.terms)
+            elif sp.issparse(self.table):
+                part = slice(self._by_column.indptr[j], self._by_column.indptr[j + 1])
+                places, values = self._by_column.indices[part].tolist(), self._by_column.data[part].tolist()
+            else:
+                places, values = range(len(self.terms)), self.table[:, j].tolist()
+            sums: dict[int, Fraction] = {}
+            for t, value in zip(places, values, strict=True):
+                for k, c in self.terms[t].items():
+                    sums[k] = sums.get(k, Fraction(0)) + c * Fraction(value)
+            self._columns[j] = sums
+        return self._columns[j]
 
 
 def multiplied(numbers: Iterable[Fraction], scale: int) -> list[int]:

@@ -25,7 +25,7 @@ from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import TimeUp, check_time
 from separatrix.proofs.nearest_point import nearest, worst
 from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.proof import MarginProof
+from separatrix.proofs.proof import Direction, MarginProof, Witness
 from separatrix.proofs.rationals import System, Whole, independent, root, root_above, root_below
 
 _GOAL = 1e-9
@@ -218,6 +218,12 @@ def _proof(hull: Hull, w: list[Fraction], which: Ints, weights: list[Fraction]) 
     )
 
 
+def flattened(direction: Direction | Witness) -> list[Fraction]:
+    """Return the numbers of a direction that is given in full."""
+    assert not isinstance(direction, Witness)
+    return [number for vector in direction for number in vector]
+
+
 def squared(numbers: list[Fraction]) -> Fraction:
     """Return the sum of the squares."""
     scale = lcm(1, *(number.denominator for number in numbers))
@@ -295,7 +301,7 @@ def at_least(pairs: Pairs, proof: MarginProof, w: list[Fraction] | None, penalis
 
 def _shortened(hull: Hull, proof: MarginProof, w: list[Fraction]) -> MarginProof:
     """Return the proof with w rounded to float64, which users can work with, if its margin is as good to twelve digits."""
-    if all(abs(number) < 1 << 53 for vector in proof.direction for number in vector):
+    if all(abs(number) < 1 << 53 for number in flattened(proof.direction)):
         return proof
     top = max(abs(value) for value in w)
     short = [Fraction(float(value / top)) for value in w]

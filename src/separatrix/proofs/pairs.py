@@ -177,7 +177,10 @@ class Pairs:
         if top < 2.0**50 and self.is_whole(close):
             return Fraction(int(top) + self.bias)
         if close.size <= 64:
-            exact, shifts = whole_columns(self._taken(close))
+            taken = self.rows.source[close]
+            if sp.issparse(taken):
+                taken = taken[:, np.unique(taken.indices)].toarray()
+            exact, shifts = whole_columns(np.asarray(taken))
             scales = [Fraction(1, 1 << (2 * shift)) for shift in shifts]
             return (
                 max(sum((int(v) ** 2 * s for v, s in zip(row, scales, strict=True)), Fraction(0)) for row in exact)

@@ -39,7 +39,9 @@ class Witness:
 
 
 Direction = tuple[tuple[Fraction, ...], ...]
-"""One vector in the space of x̃ for two classes, one for each class for more; the bias, if there is one, comes last."""
+"""One vector in the space of x̃ for two classes, one for each class for more; the bias, if there is one, comes last.
+
+Where these would be very many numbers, a direction is a sum of examples, w = Σλa, and stated by a `Witness`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class MarginProof:
     lower ≤ least/‖w‖ and ‖Σλa‖/Σλ ≤ upper. For the geometric margin the norms leave the bias out, and Σλy = 0.
     """
 
-    direction: Direction
+    direction: Direction | Witness
     least: Fraction
     weights: Witness
     lower: float
@@ -71,7 +73,7 @@ class Proof:
     verdict: str
     ties: str | None = None
     separation: str | None = None
-    direction: Direction | None = None
+    direction: Direction | Witness | None = None
     margin: MarginProof | None = None
     geometric: MarginProof | None = None
     radius_squared: Fraction = Fraction(0)

@@ -8,32 +8,33 @@ result is not checked here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from separatrix.engine.orders import Visits, order_for, visits
-from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import Floats, Ints, Rows, frozen
-from separatrix.engine.run import Run
-from separatrix.proofs.clock import TimeUp, begin, check_time
+from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.proofs.clock import TimeUp, begin
 from separatrix.proofs.exact_signs import exact_signs
-from separatrix.proofs.margin_interval import at_least, interval, primitive, squared
+from separatrix.proofs.margin_interval import at_least, flattened, interval, primitive, squared
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof, Proof, Witness
 from separatrix.proofs.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.refinement import search as refined_search
 from separatrix.proofs.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
-from separatrix.proofs.separator_search import Failures, Field, decide
+from separatrix.proofs.separator_search import Failures, Field, decide, perceptron_run
+from separatrix.proofs.wide import WIDE, WidePairs, separable
 
 Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
+_TIMES_AS_LONG = 2.0
+"""The margin of wide data may take so many times as long as their verdict took."""
 _CYCLIC_PASSES = 20
 """In the order of the rows: the quickest, unless the classes come sorted."""
 _SHUFFLED_PASSES = 30
@@ -66,9 +67,13 @@ def _at_original_size(proof: Proof, d: int, bias: bool, e: int) -> Proof:
     margin = None
     if proof.margin is not None:
         part, least = proof.margin, proof.margin.least * size
-        square = squared([number for vector in part.direction for number in vector])
-        lower, upper = root_below(least * least / square), root_above((Fraction(part.upper) * size) ** 2)
-        margin = replace(part, least=least, lower=lower, upper=upper)
+        if isinstance(part.direction, Witness):  # of longer vectors the same sum is longer, too
+            ends = [Fraction(end) * size for end in (part.lower, part.upper)]
+            margin = replace(part, least=least * size, lower=root_below(ends[0] ** 2), upper=root_above(ends[1] ** 2))
+        else:
+            square = squared(flattened(part.direction))
+            lower, upper = root_below(least * least / square), root_above((Fraction(part.upper) * size) ** 2)
+            margin = replace(part, least=least, lower=lower, upper=upper)
     geometric = margin if proof.geometric is not None and not bias else None
     radius_squared = proof.radius_squared * size * size
     return replace(proof, d=d, bias=bias, margin=margin, geometric=geometric, radius_squared=radius_squared)
@@ -77,10 +82,28 @@ def _at_original_size(proof: Proof, d: int, bias: bool, e: int) -> Proof:
 def _proven(pairs: Pairs, exact: bool | str, offer: Offer) -> Proof:
     rows, n_classes, bias = pairs.rows, pairs.K, pairs.bias
     blank = Proof(rows.n, rows.d, n_classes, bias, "undecided", radius_squared=pairs.radius_squared)
+    if pairs.dim > WIDE:
+        return _proven_wide(pairs, blank, exact, offer)
     answer = _separator_or_witness(pairs)
     if isinstance(answer, Face):
         return _not_separable(pairs, blank, answer, offer)
     return blank if answer is None else _separable(pairs, blank, answer, exact, offer)
+
+
+def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) -> Proof:
+    begun, wide = time.monotonic(), WidePairs(pairs)
+    answer = wide.search()
+    if isinstance(answer, Face):
+        witness = pairs.witness(answer.pairs, answer.weights)
+        return replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, answer.pairs) else blank
+    if answer is None:
+        return blank
+    proof = separable(wide, blank, answer, answer)
+    if exact is not False:
+        offer(proof)
+        begin("narrowing the margin")
+        proof = separable(wide, blank, *wide.narrowed(answer, _TIMES_AS_LONG * (time.monotonic() - begun)))
+    return proof
 
 
 def _separator_or_witness(pairs: Pairs) -> Any:
@@ -159,25 +182,10 @@ def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool
 
 def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
     """Return the perceptron's last weights, and whether its last pass was without a mistake."""
-    classes = np.arange(pairs.K)
-    run = Run(classes, pairs.rows.d, bias=pairs.bias, tie="mistake", multi_class="joint", average=False, scored=False)
-    problem = Problem(pairs.rows, frozen(pairs.codes.astype(np.int32)))
-    chosen_order, clean = order_for(order, *problem[:2]), False
-    for number in range(passes):
-        run.ledger.begin_pass()
-        clean = not run.present(problem, _in_time(visits(chosen_order, problem.rows, 0, number)))
-        if clean:
-            break
+    run, clean = perceptron_run(pairs, order, passes)
     coef, intercept = run.weights()
     W = np.concatenate([coef, intercept[:, None]], axis=1) if pairs.bias else coef
     return np.ascontiguousarray(W).reshape(-1), clean
-
-
-def _in_time(blocks: Iterable[Visits]) -> Iterator[Visits]:
-    """Yield blocks of visits, until time is up."""
-    for block in blocks:
-        check_time()
-        yield block
 
 
 def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
@@ -222,7 +230,7 @@ def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Off
 
 def _with_margin(pairs: Pairs, blank: Proof, margin: MarginProof, geometric: MarginProof | None) -> Proof:
     factor = 1 if pairs.K == 2 else 2
-    square = squared([number for vector in margin.direction for number in vector])
+    square = squared(flattened(margin.direction))
     return replace(
         blank,
         verdict="separable",
@@ -238,7 +246,7 @@ def _geometric(pairs: Pairs, margin: MarginProof, exact: bool | str) -> MarginPr
     """Return the margin with a free bias, for two classes, or None if time is up."""
     if pairs.K > 2:
         return None
-    best = [number for vector in margin.direction for number in vector]
+    best = flattened(margin.direction)
     near = np.array(margin.weights.rows, np.int64)
     try:
         begin("narrowing the geometric margin")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from separatrix.data.errors import counted
 from separatrix.estimators.notebook import facts_table
+from separatrix.proofs.proof import Witness
 
 if TYPE_CHECKING:
     from separatrix.proofs.certificate import Certificate
@@ -56,7 +57,10 @@ def _separable(certificate: Certificate, first_row: int) -> list[str]:
     proof = certificate.proof
     assert certificate.margin is not None and proof.margin is not None
     lower, upper = certificate.margin
-    if proof.n_classes == 2 and certificate.separator is not None:
+    if isinstance(proof.direction, Witness):
+        right = "lies on its own side" if proof.n_classes == 2 else "has the highest score in its own class"
+        separator = f"w is a weighted sum of {counted(len(set(proof.direction.rows)), 'example')}; each example {right}"
+    elif proof.n_classes == 2 and certificate.separator is not None:
         w, b = certificate.separator
         rule = f"⟨w,x⟩ {'+ b ' if proof.bias else ''}> 0 exactly on the examples of class {certificate.classes[1]!r}"
         separator = f"w = {_vector(list(w))}" + (f", b = {_number(b)}" if proof.bias else "") + f" has {rule}"
@@ -107,9 +111,12 @@ def _inseparable(certificate: Certificate, first_row: int) -> list[str]:
 
 
 def _separation(certificate: Certificate) -> list[str]:
-    kind, infinite = certificate.separation, certificate.infinite
+    kind = certificate.separation
     if kind is None:
-        return ["complete, quasi-complete or overlap: not decided within the time limit"]
+        return ["complete, quasi-complete or overlap: not decided within the time limit, or for so many weights"]
+    if isinstance(certificate.proof.direction, Witness):
+        return [f"{kind} separation: a logistic regression has no finite best coefficients"]
+    infinite = certificate.infinite
     if kind == "overlap":
         return ["overlap: a logistic regression has finite coefficients, as far as the data determine them"]
     names = ", ".join(str(name) for name in infinite[:_SHOWN])
@@ -125,7 +132,9 @@ def as_html(certificate: Certificate) -> str:
 def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     """Return the numbers of the statement, each with its name."""
     proof, facts = certificate.proof, []
-    if certificate.separator is not None and proof.n_classes == 2 and proof.verdict != "inseparable":
+    if isinstance(proof.direction, Witness):
+        facts.append(("w", f"a weighted sum of {counted(len(set(proof.direction.rows)), 'example')}"))
+    elif certificate.separator is not None and proof.n_classes == 2 and proof.verdict != "inseparable":
         w, b = certificate.separator
         facts.append(("w", _vector(list(w))))
         facts += [("b", _number(b))] if proof.bias else []

@@ -12,6 +12,7 @@ multipliers are made to keep the equation, so the dual objective really is a low
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -121,6 +122,21 @@ class MarginProblem:
             if self.bias != AUGMENTED:
                 flat.b, sums = self._uncentred(bias, weights.coef), np.zeros(K)
             caution = max(_MOST_CAUTIOUS, _CAUTION * caution)
+
+    def passes(self, seed: int) -> Iterator[Floats]:
+        """Make one pass after the other; yield the multipliers, the same array after each."""
+        rows, K = self.rows, self.K
+        alpha, state = np.zeros(rows.n * K), np.array([2 * seed + 88172645463325252], np.uint64)
+        flat, sums, order = Flat(K, rows.d, rows.sparse), np.zeros(K), np.arange(rows.n)
+        active, bounds, recalled = rows.n, np.array([np.inf, -np.inf]), np.inf
+        while True:
+            active, _, _ = self._pass(flat, sums, alpha, order, active, bounds, state)
+            yield alpha
+            violation = bounds[0] if K > 1 else bounds[0] - bounds[1]
+            if violation < _RECALL * recalled:
+                active, recalled = rows.n, violation
+            bounds[0] = bounds[0] if bounds[0] > 0.0 else np.inf
+            bounds[1] = bounds[1] if bounds[1] < 0.0 else -np.inf
 
     def _pass(
         self, flat: Flat, sums: Floats, alpha: Floats, order: Ints, active: int, bounds: Floats, state: Any

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from fractions import Fraction
 from math import inf
 from typing import Any
 
@@ -32,6 +33,7 @@ from separatrix.proofs.certificate import Certificate, certify
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import Witness
 
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""
@@ -109,6 +111,12 @@ def _along(
     direction = certificate.proof.direction
     if direction is None:
         return [], np.empty(0, np.int64)
+    is_wide = isinstance(direction, Witness)
+    if isinstance(direction, Witness):
+        assert certificate.separator is not None
+        W, b = np.atleast_2d(certificate.separator[0]), np.atleast_1d(certificate.separator[1])
+        table = np.column_stack([W, b]) if pairs.bias else W
+        direction = tuple(tuple(Fraction(number) for number in vector) for vector in table.tolist())
     flat = [number for vector in direction for number in vector]
     signs = exact_signs(pairs, flat) if certificate.separation != "complete" else pairs.exist.astype(np.int8)
     outside = np.unique(pairs.row_of(np.flatnonzero(signs > 0)))
@@ -116,8 +124,8 @@ def _along(
     vectors = [without_dependent(list(vector), exact) for vector in relative]
     rank = len(vectors) * (pairs.m - len(exact))
     inside = np.flatnonzero((signs == 0) & pairs.exist)
-    unique = spans_hyperplane(pairs, inside, rank)
-    certain = {} if unique or pairs.K > 2 else certain_signs(pairs, vectors[0], exact, signs, deadline)
+    unique = not is_wide and spans_hyperplane(pairs, inside, rank)
+    certain = {} if unique or is_wide or pairs.K > 2 else certain_signs(pairs, vectors[0], exact, signs, deadline)
     infinite = [
         InfiniteCoefficient(
             names[j],

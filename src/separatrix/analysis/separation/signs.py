@@ -21,6 +21,7 @@ from separatrix.kernels import modular
 from separatrix.proofs.certificate import checked_proof
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import Witness
 from separatrix.proofs.rationals import dependency, eliminated, independent, residues
 
 _SIGN_CELLS = 1e6
@@ -99,6 +100,8 @@ def _by_proofs(
             determined[j] = None
         elif proof.direction is None:
             determined[j] = True
+        elif isinstance(proof.direction, Witness):
+            determined[j] = None
         else:
             positive = exact_signs(Pairs(rows, codes, 2, False), list(proof.direction[0])) > 0
             determined[j] = not (positive[-1] and positive[outside].all())
