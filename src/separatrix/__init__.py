@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from separatrix.modelfile.model import Model as Model
     from separatrix.proofs.certificate import Certificate as Certificate
     from separatrix.proofs.certificate import certify as certify
+    from separatrix.sequences.conll import read_conll as read_conll
+    from separatrix.sequences.evaluation import SequenceEvaluation as SequenceEvaluation
+    from separatrix.sequences.evaluation import evaluate_sequences as evaluate_sequences
     from separatrix.sequences.perceptron import SequencePerceptron as SequencePerceptron
     from separatrix.training.recipe import train as train
 
@@ -52,6 +55,7 @@ _HOMES = {
     "Perceptron": "estimators.linear",
     "PocketPerceptron": "estimators.linear",
     "SeparationCheck": "analysis.separation.report",
+    "SequenceEvaluation": "sequences.evaluation",
     "SequencePerceptron": "sequences.perceptron",
     "TableFeatures": "estimators.featurizers",
     "TextFeatures": "estimators.featurizers",
@@ -61,11 +65,13 @@ _HOMES = {
     "check_separation": "analysis.separation.check",
     "compare": "analysis.cross_validation",
     "evaluate": "analysis.evaluating.counting",
+    "evaluate_sequences": "sequences.evaluation",
     "explain": "analysis.explaining",
     "fewest_mistakes": "analysis.fewest_mistakes",
     "load": "modelfile.archive",
     "load_svmlight": "data.formats.svmlight",
     "margin": "estimators.max_margin",
+    "read_conll": "sequences.conll",
     "save": "modelfile.archive",
     "suspects": "analysis.mislabelled",
     "trace": "analysis.tracing",
@@ -86,6 +92,7 @@ __all__ = [
     "Perceptron",
     "PocketPerceptron",
     "SeparationCheck",
+    "SequenceEvaluation",
     "SequencePerceptron",
     "TableFeatures",
     "TextFeatures",
@@ -96,11 +103,13 @@ __all__ = [
     "check_separation",
     "compare",
     "evaluate",
+    "evaluate_sequences",
     "explain",
     "fewest_mistakes",
     "load",
     "load_svmlight",
     "margin",
+    "read_conll",
     "save",
     "suspects",
     "trace",

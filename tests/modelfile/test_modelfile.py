@@ -37,7 +37,8 @@ def test_a_file_that_does_not_say_in_what_order_is_read(tmp_path):
 
 
 def test_every_public_classifier_has_a_place_in_the_file():
-    assert {estimator.__name__ for estimator in ESTIMATORS} == set(CLASSIFIERS)
+    taggers = {"SequencePerceptron"}  # tests/sequences/test_model_files.py
+    assert {estimator.__name__ for estimator in ESTIMATORS} | taggers == set(CLASSIFIERS)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

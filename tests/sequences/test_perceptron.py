@@ -138,7 +138,7 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
         (lambda: SequencePerceptron().fit(X, Y[:3]), ValueError, "X has 5 sequences and y has 3"),
         (lambda: SequencePerceptron().fit(X[:1], [["D", "N"]]), ValueError, r"y\[0\] has 2 tags for 3 tokens"),
         (lambda: SequencePerceptron().fit(X[:1], ["DNV"]), ValueError, r"y\[0\] is the string 'DNV'"),
-        (lambda: SequencePerceptron().fit(X[:1], [["D", "N", 3]]), ValueError, "all of one kind; they are: int, str"),
+        (lambda: SequencePerceptron().fit(X[:1], [["D", "N", 3]]), ValueError, "all of one kind; they are int, str"),
         (lambda: SequencePerceptron().fit([[]], [[]]), ValueError, "X has no token"),
         (lambda: SequencePerceptron().fit([[{"a": None}]], [["D"]]), TypeError, r"X\[0\]\[0\]: the attribute 'a' is None"),
         (lambda: SequencePerceptron().fit([[{"a": np.nan}]], [["D"]]), ValueError, r"X\[0\]\[0\]: the attribute 'a' is nan"),

@@ -66,7 +66,8 @@ SAME = (
     *("date", "delimiter", "drop", "early_stopping", "encoding", "engine", "float32", "folds", "format", "header"),
     *("holdout", "idf", "label", "learner", "margin", "memory", "missing_label", "mix", "multi_class", "ngrams", "number"),
     *("numbers", "on_error", "oof", "optimize", "order", "passes", "positive", "quote", "record", "report", "resume"),
-    *("rule", "set", "table", "text", "tf", "tie", "time_limit", "tune", "validate", "zero_based"),
+    *("rule", "scheme", "sequence", "set", "table", "templates", "text", "tf", "tie", "time_limit", "tune", "validate"),
+    "zero_based",
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED

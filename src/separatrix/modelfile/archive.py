@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from separatrix.engine.protocols import Featurizer, Learner
     from separatrix.kernels.arrays import Array
 
-FORMAT = 2
+FORMAT = 3
 """Raised when files are written that an older version would misread; every older format stays readable.
 
 A file has the lowest format that can describe it (`Parcel.format`). Format 2 has a threshold of the decision between two
-classes, masks, float32, and models that cannot continue to learn.
+classes, masks, float32, and models that cannot continue to learn. Format 3 has taggers of sequences.
 """
 KEY = "separatrix"
 MOST_HEADER_BYTES = 1 << 26
@@ -171,6 +171,15 @@ def _check_loads(content: _Content) -> None:
         _model(content, plain=True)
     except Exception as error:
         raise ModelFileError(f"this model cannot be saved, since it could not be loaded: {_reason(error)}") from error
+
+
+def holds_tagger(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a model file holds a tagger of sequences; what is wrong with the file is for `load` to say."""
+    try:
+        with safe_open(path, framework="np") as file:
+            return '"class":"SequencePerceptron"' in (file.metadata() or {}).get(KEY, "")
+    except (OSError, SafetensorError):
+        return False
 
 
 class Description(NamedTuple):

@@ -42,6 +42,7 @@ CLASSIFIERS = {
     "KernelPerceptron": _only("estimators.kernel_perceptron:KernelPerceptron"),
     "FisherDiscriminant": _only("estimators.fisher:FisherDiscriminant"),
     "MaxMarginClassifier": _only("estimators.max_margin:MaxMarginClassifier"),
+    "SequencePerceptron": _only("sequences.perceptron:SequencePerceptron"),
 }
 FEATURIZERS = {
     "TableFeatures": Homes("estimators.featurizers:TableFeatures", "features.table:TableFeaturizer"),

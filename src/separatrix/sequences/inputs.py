@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.engine.labels import check_labels, encode_as, newcomers
-from separatrix.engine.rows import Array, Ints
+from separatrix.engine.labels import check_labels, newcomers
+from separatrix.engine.rows import Array, Ints, frozen
 from separatrix.sequences.attributes import AttributeFeatures, NumberFeatures
 from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.templates import TemplateFeatures
+from separatrix.sequences.tokens import Sentences, TagSequences
 
-Features = AttributeFeatures | NumberFeatures
-KINDS = {"attributes": "dicts or lists of attributes", "numbers": "rows of numbers"}
+Features = AttributeFeatures | NumberFeatures | TemplateFeatures
+FEATURES: dict[str, type[Features]] = {each.kind: each for each in (AttributeFeatures, NumberFeatures, TemplateFeatures)}
+KINDS = {
+    "attributes": "dicts or lists of attributes",
+    "columns": "strings or tuples of strings",
+    "numbers": "rows of numbers",
+}
 
 
 def kind_of(X: Any) -> str | None:
     """Return the kind of the sequences, by the first token there is; None where there is no token."""
+    if isinstance(X, Sentences):
+        return "columns" if X.starts[-1] else None
+    if isinstance(X, str | bytes | Mapping):
+        raise TypeError(f"X is a {type(X).__name__}: it must be a list of sequences, and a sequence a list of tokens")
     for i, sequence in enumerate(X):
         if isinstance(sequence, str | bytes | Mapping):
             is_dict = isinstance(sequence, Mapping)
@@ -30,6 +41,8 @@ def kind_of(X: Any) -> str | None:
                 return "numbers"
             continue
         for token in sequence:
+            if isinstance(token, str | tuple):
+                return "columns"
             if isinstance(token, Mapping | set | frozenset):
                 return "attributes"
             if isinstance(token, list):
@@ -37,31 +50,47 @@ def kind_of(X: Any) -> str | None:
             if isinstance(token, np.ndarray):
                 return "numbers"
             raise TypeError(
-                f"X[{i}][0] is {token!r:.60}, a {type(token).__name__}: a token is a dict or list of attributes or a row of "
-                "numbers"
+                f"X[{i}][0] is {token!r:.60}, a {type(token).__name__}: a token is a string or a tuple of strings, a dict "
+                "or a list of attributes, or a row of numbers"
             )
     return None
 
 
-def new_features(kind: str) -> Features:
+def new_features(kind: str, templates: Any, n_features: int | None) -> Features:
     """Return features of a kind, before anything was learned."""
+    if kind == "columns":
+        return TemplateFeatures(templates, n_features)
     return AttributeFeatures() if kind == "attributes" else NumberFeatures()
 
 
-def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Array:
-    """Return the tags of all tokens in one array; raise unless each token has one."""
+class Tags(NamedTuple):
+    """The distinct tags of some sequences, sorted, and the place of each token's tag among them."""
+
+    names: Array
+    codes: Array
+
+    def among(self, classes: Array) -> Array:
+        """Return the code of each token's tag among all classes, which include these."""
+        return frozen(np.searchsorted(classes, self.names).astype(np.int32)[self.codes])
+
+
+def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
+    """Return the tags of all tokens; raise unless each token has one."""
     if y is None:
         raise ValueError(f"{who} is None: each sequence needs a list of tags")
+    if isinstance(y, TagSequences) and np.array_equal(y.starts, encoded.starts):
+        present = np.flatnonzero(np.bincount(y.codes, minlength=len(y.names)))
+        return Tags(y.names[present], np.searchsorted(present, y.codes))
     check_lengths(y, np.diff(encoded.starts).tolist(), who)
     flat = list(chain.from_iterable(y))
-    labels = np.array(flat) if flat else np.empty(0, "U1")
-    if labels.ndim != 1 or (labels.dtype.kind in "US") != all(isinstance(tag, str | bytes) for tag in flat):
-        kinds = sorted({type(tag).__name__ for tag in flat})
-        raise ValueError(
-            f"the tags of {who} must be strings or whole numbers, all of one kind; they are: {', '.join(kinds)}"
-        )
-    check_labels(labels)
-    return labels
+    kinds = sorted({type(tag).__name__ for tag in flat})
+    if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+        raise ValueError(f"the tags of {who} must be strings or whole numbers, all of one kind; they are {', '.join(kinds)}")
+    distinct = sorted(set(flat))
+    names = np.array(distinct) if distinct else np.empty(0, np.str_)
+    check_labels(names)
+    place_of = {tag: place for place, tag in enumerate(distinct)}
+    return Tags(names, np.fromiter(map(place_of.__getitem__, flat), np.int64, len(flat)))
 
 
 def check_lengths(y: Any, lengths: list[int], who: str = "y") -> None:
@@ -75,15 +104,10 @@ def check_lengths(y: Any, lengths: list[int], who: str = "y") -> None:
             raise ValueError(f"{who}[{i}] has {len(tags)} tags for {n} tokens")
 
 
-def sorted_classes(labels: Array, declared: Any = None) -> Array:
-    """Return the classes of some labels, and of those that were declared, sorted."""
-    parts = [part for part in (labels, [] if declared is None else declared) if len(part)]
+def with_declared(names: Array, declared: Any) -> Array:
+    """Return the classes of some tags and of those that were declared, sorted."""
+    parts = [part for part in (names, [] if declared is None else declared) if len(part)]
     return np.unique(np.concatenate(parts))
-
-
-def codes_of(classes: Array, labels: Array) -> Array:
-    """Return the code of each label."""
-    return encode_as(classes, labels) if labels.size else np.empty(0, np.int32)
 
 
 def late_tags(classes: Array, labels: Array) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -15,6 +15,7 @@ from separatrix.engine.parameters import (
     Constraint,
     boolean,
     choices,
+    instance_of,
     none,
     number,
     seed,
@@ -29,8 +30,9 @@ from separatrix.learners.progress import passes_bar
 from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.run import SequencePasses, SequenceRun, TaggedSequences, best_paths
-from separatrix.sequences.schemes import SCHEMES, first_forbidden, forbidden_transitions
+from separatrix.sequences.schemes import SCHEMES, first_forbidden
 from separatrix.sequences.tagger import SequenceTagger
+from separatrix.sequences.templates import DEFAULT
 
 RULES = ("perceptron", "pa1")
 ORDERS = ("shuffle", "cyclic")
@@ -48,12 +50,16 @@ class SequencePerceptron(SequenceTagger):
     C : the largest correction of "pa1"
     averaged : whether the mean of the weights over all steps predicts; False: the last weights
     scheme : None, or the scheme whose rules every predicted path keeps: "bio" (I-X follows B-X or I-X) or "iobes"
+    templates : the features of tokens that are strings: "default", a set for words and for parts of speech in the second
+        column; or a list such as ["word[0]", "suffix3[0]", "word[-1]|word[0]"]
+    n_features : None: every feature has its own weights; a number: features are hashed to so many
     order : "shuffle", a new random order of the sequences each pass, or "cyclic", as they lie
     max_iter : the number of passes; training ends earlier with a pass without a mistake
     early_stopping : hold out `validation_fraction` of the sequences, end after `n_iter_no_change` passes without a better
         share of right tags on them, and go back to the best pass
     random_state : seed for the orders and for what is held out
     record : store the tokens of mistaken sequences, so that the ledger can be replayed without X
+    n_jobs : how many threads tag; None: 1, -1: one for each core
     verbose : 1 shows a progress bar
 
     Attributes
@@ -78,6 +84,8 @@ class SequencePerceptron(SequenceTagger):
         "C": number(0, closed="neither"),
         "averaged": boolean,
         "scheme": choices(*SCHEMES) | none,
+        "templates": choices(DEFAULT) | instance_of(list, tuple),
+        "n_features": whole(1, 2**31 - 1) | none,
         "order": choices(*ORDERS),
         "max_iter": whole(1),
         "early_stopping": boolean,
@@ -85,6 +93,7 @@ class SequencePerceptron(SequenceTagger):
         "n_iter_no_change": whole(1),
         "random_state": seed,
         "record": boolean,
+        "n_jobs": whole(-1) | none,
         "verbose": verbosity,
     }
 
@@ -95,6 +104,8 @@ class SequencePerceptron(SequenceTagger):
         C: float = 1.0,
         averaged: bool = True,
         scheme: str | None = None,
+        templates: str | Sequence[str] = DEFAULT,
+        n_features: int | None = None,
         order: str = "shuffle",
         max_iter: int = 10,
         early_stopping: bool = False,
@@ -102,12 +113,15 @@ class SequencePerceptron(SequenceTagger):
         n_iter_no_change: int = 3,
         random_state: Any = None,
         record: bool = False,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.rule = rule
         self.C = C
         self.averaged = averaged
         self.scheme = scheme
+        self.templates = templates
+        self.n_features = n_features
         self.order = order
         self.max_iter = max_iter
         self.early_stopping = early_stopping
@@ -115,6 +129,7 @@ class SequencePerceptron(SequenceTagger):
         self.n_iter_no_change = n_iter_no_change
         self.random_state = random_state
         self.record = record
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     # Learning.
@@ -124,8 +139,10 @@ class SequencePerceptron(SequenceTagger):
 
         Parameters
         ----------
-        X : a list of sequences; a sequence is a list of tokens, and a token a dict of attributes (as sklearn-crfsuite takes
-            them) or a list of their names. A sequence may also be an array or sparse matrix with a row for each token.
+        X : a list of sequences; a sequence is a list of tokens. A token is a dict of attributes (as sklearn-crfsuite takes
+            them) or a list of their names; or a string, or a tuple of strings (the word, its part of speech, …), of which
+            `templates` make features. A sequence may also be an array or sparse matrix with a row for each token. The
+            `Sentences` of `read_conll` are columns of strings, too.
         y : the tags, a list for each sequence
         sample_weight : the weight of each sequence, which multiplies its corrections; 0: do not present
         X_val, y_val : held-out sequences, scored after each pass into `validation_scores_`; with `early_stopping=True` they
@@ -135,15 +152,14 @@ class SequencePerceptron(SequenceTagger):
         kind = inputs.kind_of(X)
         if kind is None:
             raise ValueError("X has no token: there is nothing to learn from")
-        features = inputs.new_features(kind)
+        features = inputs.new_features(kind, self.templates, self.n_features)
         encoded = features.encode(X, True)
-        labels = inputs.read_tags(y, encoded)
-        classes = inputs.sorted_classes(labels)
-        codes = frozen(inputs.codes_of(classes, labels))
+        tags = inputs.read_tags(y, encoded)
+        classes, codes = tags.names, tags.among(tags.names)
         weight = example_weight(sample_weight, len(encoded))
         if weight.size and not weight.any():
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
-        run = self._new_run(classes, features)
+        run = self.new_run(classes, features.n)
         self._check_scheme(codes, encoded.starts, run)
         chance = self._seed()
         held_out = self._held_out(X_val, y_val, features, run, encoded, codes, weight, chance)
@@ -192,19 +208,18 @@ class SequencePerceptron(SequenceTagger):
         elif kind is None:
             raise ValueError("X has no token: there is nothing to learn from")
         else:
-            features = inputs.new_features(kind)
+            features = inputs.new_features(kind, self.templates, self.n_features)
         encoded = features.encode(X, True)
-        labels = inputs.read_tags(y, encoded)
+        tags = inputs.read_tags(y, encoded)
         weight = frozen(example_weight(sample_weight, len(encoded)))
         if fitted:
             run.resize(features.n)
-            for tag in [*([] if classes is None else inputs.late_tags(self.classes_, np.asarray(classes)))]:
-                self._insert_class(run, tag)
-            for tag in inputs.late_tags(run.ledger.classes, labels):
-                self._insert_class(run, tag)
+            for names in (tags.names, [] if classes is None else classes):
+                for tag in inputs.late_tags(run.ledger.classes, np.asarray(names)):
+                    run.insert_class(*with_newcomer(run.ledger.classes, tag))
         else:
-            run = self._new_run(inputs.sorted_classes(labels, classes), features)
-        codes = frozen(inputs.codes_of(run.ledger.classes, labels))
+            run = self.new_run(inputs.with_declared(tags.names, classes), features.n)
+        codes = tags.among(run.ledger.classes)
         self._check_scheme(codes, encoded.starts, run)
         if not run.ledger.pass_starts:
             run.ledger.pass_starts.append((0, 0))
@@ -219,15 +234,6 @@ class SequencePerceptron(SequenceTagger):
         self.n_iter_, self.converged_ = len(run.ledger.pass_starts), False
         self._forget_weights()
         return self
-
-    def _new_run(self, classes: Array, features: inputs.Features) -> SequenceRun:
-        run = SequenceRun(classes, self.rule, float(self.C), partial(forbidden_transitions, scheme=self.scheme))
-        run.resize(features.n)
-        return run
-
-    @staticmethod
-    def _insert_class(run: SequenceRun, tag: Any) -> None:
-        run.insert_class(*with_newcomer(run.ledger.classes, tag))
 
     def _check_scheme(self, codes: Array, starts: Ints, run: SequenceRun, who: str = "y") -> None:
         """Raise for tags that the scheme forbids: no path could ever be right."""
@@ -268,10 +274,10 @@ class SequencePerceptron(SequenceTagger):
             raise ValueError("X_val and y_val must be given together; one of them is missing")
         if X_val is not None:
             validation = features.encode(X_val, False)
-            labels = inputs.read_tags(y_val, validation, "y_val")
-            places = {label: code for code, label in enumerate(run.ledger.classes.tolist())}
-            known = np.array([places.get(label, -1) for label in labels.tolist()], np.int32)
-            return TaggedSequences(validation, known)
+            tags = inputs.read_tags(y_val, validation, "y_val")
+            places = {tag: code for code, tag in enumerate(run.ledger.classes.tolist())}
+            known = np.array([places.get(tag, -1) for tag in tags.names.tolist()], np.int32)
+            return TaggedSequences(validation, known[tags.codes])
         if not self.early_stopping:
             return None
         flags = np.ones(len(encoded))

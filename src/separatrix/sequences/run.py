@@ -173,11 +173,12 @@ class SequenceRun:
 
     def unpack(self, state: State, parcel: Parcel, at: str, n_features: int) -> None:
         """Take the weights and the ledger from a parcel."""
-        self.resize(n_features)
+        self.n_features = n_features
         K, n = self.K, n_features * self.K
         self.resumable = flag(state, "resumable")
         self._W, self._T = parcel.take_weights(f"{at}.W", (n,)), parcel.take_weights(f"{at}.T", ((K + 1) ** 2,))
         if self.resumable:
+            self._D = np.zeros(n if self.rule == "pa1" else 0)
             self._U, self._UT = parcel.take_weights(f"{at}.U", (n,)), parcel.take_weights(f"{at}.UT", ((K + 1) ** 2,))
         self.n_sequences = int(state["sequences"])
         self.ledger = SequenceLedger.unpack(state["ledger"], parcel, f"{at}.ledger", self.ledger.classes, n_features)

@@ -6,7 +6,7 @@ too, and so are predictions that break the rules of their scheme, in the way con
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -14,13 +14,6 @@ from separatrix.engine.rows import Array, Ints
 
 SCHEMES: Final = ("bio", "iobes")
 _KNOWN: Final = "BIOES"
-
-
-class TagParts(NamedTuple):
-    """The letter and the type of each tag, by its code; a tag of another form is a type of its own that is inside."""
-
-    letters: Array
-    types: list[str]
 
 
 def parts_of(tag: object) -> tuple[str, str]:
@@ -37,10 +30,10 @@ def parts_of(tag: object) -> tuple[str, str]:
     return ("O", "") if letter == "O" and not dash else ("I", str(tag))
 
 
-def is_tagged_by_scheme(tags: list[str]) -> bool:
-    """Tell whether tags mark entities: all are O or have a letter of a scheme, and some begin or are inside one."""
+def marks_entities(tags: list[str]) -> bool:
+    """Tell whether tags mark entities: all begin with a letter of a scheme, and some have a type."""
     letters = {tag.partition("-")[0] for tag in tags}
-    return letters <= set(_KNOWN) and bool(letters & set("BIS")) and any("-" in tag or tag == "O" for tag in tags)
+    return letters <= {*_KNOWN} and any("-" in tag for tag in tags)
 
 
 def forbidden_transitions(classes: Array, scheme: str | None) -> Array:

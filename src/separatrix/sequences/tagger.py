@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from separatrix.data.streams import in_order
 from separatrix.engine.parameters import NotFittedError, Parameterized
+from separatrix.engine.parcel import Parcel, State, StateError, flag, whole, word
 from separatrix.engine.rows import Array, Floats
 from separatrix.learners.inputs import example_weight
 from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
+from separatrix.sequences.schemes import forbidden_transitions
+from separatrix.sequences.templates import TemplateFeatures, threads_of
 
 
 class SequenceTagger(Parameterized):
     """The fitted state of a `SequencePerceptron`, and all that is done with it but learning."""
 
+    rule: str
+    C: float
+    scheme: str | None
     averaged: bool
+    n_jobs: int | None
     not_fitted_error: type[Exception] = NotFittedError
     classes_: Array
     run_: SequenceRun
@@ -100,14 +109,25 @@ class SequenceTagger(Parameterized):
         kind = inputs.kind_of(X)
         if kind not in (None, self.features_.kind):
             raise ValueError(f"X has {inputs.KINDS[kind]}, but the model was trained on {inputs.KINDS[self.features_.kind]}")
+        if isinstance(self.features_, TemplateFeatures):
+            return self.features_.encode(X, False, threads=threads_of(self.n_jobs))
         return self.features_.encode(X, False)
 
     def predict(self, X: Any) -> list[list[Any]]:
         """Return the best path of each sequence, as a list of tags."""
         encoded = self.encode(X)
-        codes = best_paths(encoded, *self.weights(), self.run_.forbidden)
+        codes = self.predict_codes(encoded)
         tags, starts = self.classes_[codes].tolist(), encoded.starts.tolist()
         return [tags[begin:end] for begin, end in pairwise(starts)]
+
+    def predict_codes(self, encoded: Encoded) -> Array:
+        """Return the place among `classes_` of the tag of each token, one sequence after the other."""
+        threads = threads_of(self.n_jobs)
+        bounds = np.searchsorted(encoded.starts, np.linspace(0, int(encoded.starts[-1]), 4 * threads + 1)[1:-1]).tolist()
+        bounds = sorted({0, *(bounds if threads > 1 else ()), len(encoded)})
+        weights = *self.weights(), self.run_.forbidden
+        parts = in_order(lambda part: best_paths(encoded, *weights, *part), pairwise(bounds), threads)
+        return np.concatenate([np.empty(0, np.int32), *parts])
 
     def predict_single(self, sequence: Any) -> list[Any]:
         """Return the best path of one sequence."""
@@ -136,6 +156,49 @@ class SequenceTagger(Parameterized):
             encoded, self.n_features_in_, averaged=averaged, mistakes=mistakes
         )
         return replayed
+
+    # Saving.
+
+    def pack(self, parcel: Parcel, at: str) -> State:
+        """Put the fitted tagger into a parcel."""
+        parcel.format = 3
+        parcel.put(f"{at}.mistakes_per_pass_", np.array(self.mistakes_per_pass_, np.int64))
+        parcel.put(f"{at}.validation_scores_", np.array(self.validation_scores_, np.float64))
+        return {
+            "parameters": {name: parcel.put_value(f"{at}.{name}", value) for name, value in self.get_params().items()},
+            "n_features": self.n_features_in_,
+            "classes": parcel.put_labels(f"{at}.classes", self.classes_),
+            "tokens": self.features_.pack(parcel, f"{at}.features"),
+            "runs": [self.run_.pack(parcel, f"{at}.run", self.averaged)],
+            "converged": bool(self.converged_),
+        }
+
+    @classmethod
+    def unpack(cls, state: State, parcel: Parcel, at: str) -> Self:
+        """Return the tagger that a parcel holds."""
+        model = cls(**{name: parcel.take_value(f"{at}.{name}", value) for name, value in state["parameters"].items()})
+        model.check_parameters()
+        model.classes_ = parcel.take_labels(f"{at}.classes", state["classes"])
+        kind = word(state["tokens"], "kind", inputs.FEATURES)
+        model.features_ = inputs.FEATURES[kind].unpack(state["tokens"], parcel, f"{at}.features")
+        n_features = whole(state, "n_features", 1, 2**31 - 1)
+        if model.features_.n != n_features:
+            raise StateError(f"{model.features_.n:,} features have names, and {n_features:,} have weights")
+        model.run_ = model.new_run(model.classes_, 0)
+        (run,) = state["runs"]
+        model.run_.unpack(run, parcel, f"{at}.run", n_features)
+        model.mistakes_per_pass_ = parcel.take(f"{at}.mistakes_per_pass_", "i8", (-1,), low=0).tolist()
+        model.validation_scores_ = parcel.take(f"{at}.validation_scores_", "f8", (-1,)).tolist()
+        model.n_iter_, model.converged_ = len(model.mistakes_per_pass_), flag(state, "converged")
+        return model
+
+    def new_run(self, classes: Array, n_features: int) -> SequenceRun:
+        """Return a run that has learned nothing, with room for the weights of so many features."""
+        run = SequenceRun(classes, self.rule, float(self.C), partial(forbidden_transitions, scheme=self.scheme))
+        run.resize(n_features)
+        return run
+
+    # scikit-learn.
 
     def __sklearn_is_fitted__(self) -> bool:
         """Tell scikit-learn whether there is anything to predict with."""

@@ -49,6 +49,15 @@ class TrainOptions(ReadingOptions):
     data: Data
     label: Label = None
     output: Output = None
+    sequence: Annotated[
+        bool,
+        Option(
+            "--sequence",
+            group="data",
+            help="Learn to tag sequences: a CoNLL file has a token a line, with columns between spaces or tabs and the tag "
+            "last, and an empty line after each sequence.",
+        ),
+    ] = False
     text: Text = None
     categorical: Categorical = None
     number: Number = None
@@ -105,6 +114,26 @@ class TrainOptions(ReadingOptions):
             group="features",
             rare=True,
             help="Whether n-grams that occur in many texts count less; by default they do.",
+        ),
+    ] = None
+    templates: Annotated[
+        list[str] | None,
+        Option(
+            "--templates",
+            metavar="TEMPLATES",
+            group="features",
+            rare=True,
+            help="With --sequence: what of the tokens is a feature, such as word[0],suffix3[0],word[-1]|word[0]; by default "
+            "a set for words and parts of speech.",
+        ),
+    ] = None
+    scheme: Annotated[
+        str | None,
+        Option(
+            group="learning",
+            choices={"bio": "I-X follows B-X or I-X", "iobes": "with E-X and S-X"},
+            rare=True,
+            help="With --sequence: the scheme whose rules predicted tags keep; by default none.",
         ),
     ] = None
     learner: Annotated[str, Option(group="learning", choices=LEARNERS, help="Which weights predict.")] = "averaged"

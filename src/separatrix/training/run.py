@@ -69,6 +69,10 @@ class Training:
     def run(self) -> Model:
         """Train, write the model if it is to be written, and return it with its summary."""
         began = time.perf_counter()
+        if self.options.sequence:
+            from separatrix.training.sequences import train_sequences
+
+            return train_sequences(self.options)
         if self.options.engine is None:
             model = self._run(began)
         else:

@@ -1,7 +1,8 @@
 """Evaluate a model on labelled data.
 
 Shows accuracy with its 95 % interval, the majority baseline, balanced accuracy, F1, ROC AUC, average precision, log loss
-and calibration error if the model is calibrated, figures of each class, and the confusion matrix.
+and calibration error if the model is calibrated, figures of each class, and the confusion matrix. Of a tagger of sequences,
+shows precision, recall and F1 of entities, as conlleval counts them, and the share of right tags.
 """
 
 from pathlib import Path
@@ -53,8 +54,14 @@ def evaluate(
     from separatrix.cli.evaluation import Decision, evaluate_rows, print_evaluation
     from separatrix.cli.model_rows import ModelRows
     from separatrix.data.atomic import check_place
+    from separatrix.modelfile.archive import holds_tagger
 
     with errors_reported("evaluate", data):
+        if holds_tagger(model):
+            from separatrix.cli import sequences
+
+            sequences.check_unused(label=label, positive=positive, threshold=threshold, optimize=optimize, report=report)
+            return sequences.evaluate_tagger(model, data, as_json)
         decision = Decision(threshold, optimize)
         if report is not None:
             check_place(report)

@@ -69,6 +69,9 @@ def info(
             f"  trained on {counted(facts['rows'], 'row')} of {facts['format']} data with the hash {facts['data'][:16]}…"
         )
         click.echo(f"  by separatrix {facts['version']}")
+    if facts.get("sequences"):
+        what = f"{counted(facts['sequences'], 'sequence')} of {counted(facts['tokens'], 'token')}"
+        click.echo(f"  trained on {what} with the hash {facts['data'][:16]}…, by separatrix {facts['version']}")
     if largest is not None:
         click.echo(f"\n{largest.text(terminal_width())}")
     return 0

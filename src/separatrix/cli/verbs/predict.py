@@ -1,5 +1,7 @@
 """Predict the label of every row of a file.
 
+A tagger of sequences writes each line of a CoNLL file with the predicted tag behind it.
+
 With --on-error skip, each prediction has the number of its line, since fewer rows may be written than the file has.
 """
 
@@ -43,9 +45,15 @@ def predict(
     from separatrix.cli.model_rows import ModelRows
     from separatrix.cli.predictions import ENDINGS, write_predictions
     from separatrix.data.atomic import check_place, replacing
+    from separatrix.modelfile.archive import holds_tagger
 
     how = reading.reading() | ({"keep": keep} if keep else {})
     with errors_reported("predict", data):
+        if holds_tagger(model):
+            from separatrix.cli import sequences
+
+            sequences.check_unused(scores=scores, keep=keep, engine=engine)
+            return sequences.predict_sequences(model, data, output)
         if engine is not None:
             from separatrix.cli.sharded import PredictShard, predict_on_shards
 

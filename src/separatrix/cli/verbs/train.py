@@ -6,6 +6,7 @@ Try:
   separatrix train messages.tsv --label 0 --text 1 -o spam.sepx
   separatrix train staff.csv --label pay --tune --budget 60 -o pay.sepx
   separatrix train 'part-*.svm.gz' --holdout 0.1 --early-stopping -o m.sepx
+  separatrix train chunks.conll --sequence --holdout 0.1 -o chunks.sepx
   separatrix train 'part-*.parquet' --label kind --engine local:4 -o m.sepx
 """
 

@@ -1,0 +1,83 @@
+"""What the verbs do with a tagger of sequences: tag a CoNLL file, evaluate, explain."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import numpy as np
+
+from separatrix.data.errors import DataError, counted
+from separatrix.modelfile.archive import load
+from separatrix.modelfile.model import Model
+from separatrix.sequences.conll import ConllFile
+from separatrix.sequences.evaluation import evaluate_sequences
+
+
+def check_unused(**options: Any) -> None:
+    """Raise for an option that means nothing to a tagger."""
+    for name, value in options.items():
+        if value:
+            raise DataError(f"--{name} is not for taggers of sequences")
+
+
+def columns_of(model: Model) -> int:
+    """Return how many columns of a file the tagger looks at."""
+    features = model.estimator.features_
+    if features.kind != "columns":
+        raise DataError("the model was trained on attributes in Python, and not on the columns of a file: tag in Python")
+    return int(features.n_columns)
+
+
+def read_for(model: Model, data: str, *, tagged: bool) -> ConllFile:
+    """Return a file with the columns of the training, and the tags behind them where they are needed."""
+    file, n = ConllFile(data), columns_of(model)
+    if len(file.columns) != n + 1 and (tagged or len(file.columns) != n):
+        wanted = f"{n + 1}, the tag last" if tagged else f"{n}, or {n + 1} with a tag at the end"
+        raise DataError(f"{file.name} has {counted(len(file.columns), 'column')}; the model needs {wanted}")
+    return file
+
+
+def predict_sequences(path: Path, data: str, output: Path | None) -> int:
+    """Write each line of a file with the predicted tag behind it, as conlleval reads it."""
+    from separatrix.data.atomic import replacing
+
+    model = load(path, plain=True)
+    file = read_for(model, data, tagged=False)
+    tagger = model.estimator.set_params(n_jobs=-1)
+    encoded = tagger.encode(file.sentences(columns_of(model)))
+    codes = tagger.predict_codes(encoded)
+    separator = "\t" if file.by_tab else " "
+    names = np.array([f"{separator}{tag}\n".encode() for tag in tagger.classes_.tolist()], object)
+    if output is None:
+        _write(sys.stdout.buffer, file, names[codes])
+        sys.stdout.buffer.flush()
+        return 0
+    with replacing(output) as name, open(name, "wb") as out:
+        _write(out, file, names[codes])
+    click.echo(f"{counted(len(codes), 'tag')} written to {output}", err=True)
+    return 0
+
+
+def _write(out: IO[bytes], file: ConllFile, ends: Any) -> None:
+    text = file.columns[0].text.tobytes()
+    begins, line_ends = file.columns[0].begin.tolist(), file.columns[-1].end.tolist()
+    last_tokens = set((file.starts[1:] - 1).tolist())
+    pieces = []
+    for t, (begin, end, tag) in enumerate(zip(begins, line_ends, ends.tolist(), strict=True)):
+        pieces += [text[begin:end], tag]
+        if t in last_tokens:
+            pieces.append(b"\n")
+    out.write(b"".join(pieces))
+
+
+def evaluate_tagger(path: Path, data: str, as_json: bool) -> int:
+    """Print the figures of a tagger on a file that has tags."""
+    model = load(path, plain=True)
+    file = read_for(model, data, tagged=True)
+    predicted = model.estimator.set_params(n_jobs=-1).predict(file.sentences(columns_of(model)))
+    evaluation = evaluate_sequences(file.tags(), predicted)
+    click.echo(evaluation.to_json() if as_json else str(evaluation))
+    return 0

@@ -1,0 +1,123 @@
+"""Lines of columns, and the distinct values of a column.
+
+A token is a line whose columns are separated by tabs or, where there are none, by spaces; an empty line ends a sequence.
+"""
+
+import numpy as np
+
+from separatrix.kernels.arrays import Array
+from separatrix.kernels.bits import load64
+from separatrix.kernels.compiling import kernel, part
+from separatrix.kernels.text.dictionary import HALF, LOW_HALF, same
+
+ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+TAB, NEWLINE, RETURN, SPACE = np.uint8(9), np.uint8(10), np.uint8(13), np.uint8(32)
+FACTOR, LAST_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+
+
+@part
+def mix(h, word):
+    """Return a hash that depends on another one and on a word of 64 bits."""
+    h = (h ^ word) * FACTOR
+    return h ^ (h >> HALF)
+
+
+@part
+def finished(h):
+    """Return a hash whose every bit depends on all bits of another one."""
+    h = (h ^ (h >> HALF)) * LAST_FACTOR
+    h = (h ^ (h >> HALF)) * LAST_FACTOR
+    return h ^ (h >> HALF)
+
+
+@part
+def hash_of(text, begin, end, seed):
+    """Return a hash of text[begin : end]; up to seven bytes after it are read."""
+    h, p = mix(np.uint64(seed), end - begin), begin
+    while p + EIGHT <= end:
+        h = mix(h, load64(text, p))
+        p += EIGHT
+    if p < end:
+        h = mix(h, load64(text, p) & ((ONE << ((end - p) * EIGHT)) - ONE))
+    return h
+
+
+@kernel
+def split_lines(
+    text: Array, size: int, by_tab: bool, n_columns: int, begins: Array, ends: Array, starts: Array, lines: Array
+) -> tuple[int, int, int, int]:
+    """Write where the columns of each token begin and end, where each sequence starts, and the line of each token.
+
+    Return how many tokens and sequences there are, the line (from 1) that does not have n_columns columns, 0 if all have,
+    and how many columns it has. Token t has the places t·n_columns … of begins and ends. The text ends with a line end.
+    """
+    n_columns, size = np.uint64(n_columns), np.uint64(size)
+    t, s, p, line = ZERO, ZERO, ZERO, 0
+    starts[ZERO] = 0
+    while p < size:
+        line += 1
+        end = p
+        while text[end] != NEWLINE:
+            end += ONE
+        last, column = end, ZERO
+        while last > p and (text[last - ONE] == RETURN or text[last - ONE] == SPACE):
+            last -= ONE
+        first = p
+        while first < last and (text[first] == SPACE or text[first] == TAB):
+            first += ONE
+        if first < last:
+            at = p if by_tab else first
+            while True:
+                begin = at
+                while at < last and text[at] != TAB and (by_tab or text[at] != SPACE):
+                    at += ONE
+                if column < n_columns:
+                    begins[t * n_columns + column], ends[t * n_columns + column] = np.int64(begin), np.int64(at)
+                if at > begin:
+                    column += ONE
+                elif by_tab:
+                    return t, s, line, -np.int64(column) - 1
+                if at >= last:
+                    break
+                at += ONE
+                if not by_tab:
+                    while at < last and (text[at] == SPACE or text[at] == TAB):
+                        at += ONE
+            if column != n_columns:
+                return t, s, line, np.int64(column)
+            lines[t] = line
+            t += ONE
+        elif np.int64(t) > starts[s]:
+            s += ONE
+            starts[s] = np.int64(t)
+        p = end + ONE
+    if np.int64(t) > starts[s]:
+        s += ONE
+        starts[s] = np.int64(t)
+    return t, s, 0, 0
+
+
+@kernel
+def number_values(text: Array, begin: Array, end: Array, slots: Array, value_of: Array, first: Array) -> int:
+    """Write the number of each value, in the order of their first places, and these places; return how many there are.
+
+    slots is all 0, and its size a power of two larger than the number of values.
+    """
+    n, last = ZERO, np.uint64(slots.size) - ONE
+    for t in range(np.uint64(begin.size)):
+        b, e = np.uint64(begin[t]), np.uint64(end[t])
+        h = hash_of(text, b, e, ZERO)
+        h = finished(h)
+        place, mark = h & last, h >> HALF
+        while slots[place] != ZERO:
+            if slots[place] >> HALF == mark:
+                i = np.uint64(first[(slots[place] & LOW_HALF) - ONE])
+                if np.uint64(end[i] - begin[i]) == e - b and same(text, b, text, np.uint64(begin[i]), e - b):
+                    break
+            place = (place + ONE) & last
+        if slots[place] == ZERO:
+            first[n] = np.int64(t)
+            n += ONE
+            slots[place] = mark << HALF | n
+        value_of[t] = np.int32((slots[place] & LOW_HALF) - ONE)
+    return n

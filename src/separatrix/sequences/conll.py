@@ -1,0 +1,106 @@
+"""CoNLL files: a token a line, its columns separated by tabs or spaces, an empty line between sequences."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+import numpy as np
+
+from separatrix.data.errors import DataError, NoExampleError, counted
+from separatrix.data.streams import Stream, blocks, expand
+from separatrix.engine.rows import Ints, frozen
+from separatrix.kernels.sequences import columns as kernels
+from separatrix.sequences.tokens import Column, Sentences, TagSequences
+
+BLOCK = 1 << 24
+
+
+class ConllFile:
+    """The tokens of a CoNLL file: its columns, its sequences, and where each token stands.
+
+    Attributes
+    ----------
+    name, columns, starts : the file, its columns of strings, and the first token of each sequence
+    lines : the line of each token, from 1
+    by_tab : whether tabs separate the columns; else spaces do
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | IO[bytes]) -> None:
+        places: list[Any] = [*expand(source)] if isinstance(source, str | os.PathLike) else [source]
+        if len(places) != 1:
+            raise DataError(f"{os.fspath(source)!s} stands for {len(places)} files: give one CoNLL file")  # type: ignore[arg-type]
+        stream = Stream(places[0])
+        self.name = stream.name
+        try:
+            stream.as_text()
+            pieces = [block.text[: block.end] for block in blocks(stream, BLOCK)]
+        finally:
+            stream.close()
+        text = np.concatenate([*pieces, np.zeros(16, np.uint8)])
+        size = len(text) - 16
+        visible = text[:size] > ord(" ")
+        if not visible.any():
+            raise NoExampleError(f"{self.name} has no token")
+        begin = bytes(text[: int(visible.argmax())]).rfind(b"\n") + 1
+        first = bytes(text[begin : begin + 1 + bytes(text[begin:size]).index(b"\n")])
+        self.by_tab = b"\t" in first
+        self._split(frozen(text), size, len(first.rstrip(b"\r ").split(b"\t") if self.by_tab else first.split()))
+
+    def _split(self, text: Any, size: int, width: int) -> None:
+        n_lines = int(np.count_nonzero(text[:size] == ord("\n")))
+        begins, ends = np.empty(n_lines * width, np.int64), np.empty(n_lines * width, np.int64)
+        starts, lines = np.empty(n_lines + 1, np.int64), np.empty(n_lines, np.int64)
+        tokens, sequences, wrong, n = map(
+            int, kernels.split_lines(text, size, self.by_tab, width, begins, ends, starts, lines)
+        )
+        if wrong:
+            if n < 0:
+                raise DataError(f"{self.name}, line {wrong}: column {-n} is empty")
+            raise DataError(
+                f"{self.name}, line {wrong} has {counted(n, 'column')}, and the lines before it have {width}: a line is a "
+                f"token with its columns, separated by {'tabs' if self.by_tab else 'spaces'}, or empty"
+            )
+        self.starts: Ints = starts[: sequences + 1]
+        self.lines: Ints = lines[:tokens]
+        begin, end = begins[: tokens * width].reshape(tokens, width), ends[: tokens * width].reshape(tokens, width)
+        self.columns = [
+            Column(text, np.ascontiguousarray(begin[:, c]), np.ascontiguousarray(end[:, c])) for c in range(width)
+        ]
+
+    def sentences(self, n_columns: int) -> Sentences:
+        """Return the first columns as sequences of tokens."""
+        return Sentences(self.columns[:n_columns], self.starts)
+
+    def tags(self) -> TagSequences:
+        """Return the last column as tags."""
+        return TagSequences.of(self.columns[-1], self.starts)
+
+
+def read_conll(path: str | os.PathLike[str] | IO[bytes], *, tags: bool = True) -> Any:
+    r"""Read a CoNLL file: a token a line, columns separated by tabs or spaces, an empty line after each sequence.
+
+    Parameters
+    ----------
+    path : the file, plain or compressed, or a binary file object
+    tags : True: the last column has the tags, and (sentences, tags) is returned; False: there are none, and sentences are
+
+    Returns
+    -------
+    sentences : `Sentences`, for the X of `SequencePerceptron`
+    tags : for its y; a list of lists of strings in all that matters
+
+    Examples
+    --------
+    >>> import io
+    >>> from separatrix import read_conll
+    >>> X, y = read_conll(io.BytesIO(b"dogs NNS B-NP\nbark VBP B-VP\n\nyes UH O\n"))
+    >>> X[0], y[0]
+    ([('dogs', 'NNS'), ('bark', 'VBP')], ['B-NP', 'B-VP'])
+    """
+    file = ConllFile(path)
+    if not tags:
+        return file.sentences(len(file.columns))
+    if len(file.columns) < 2:
+        raise DataError(f"{file.name} has only one column: with tags there are two or more, the tag last; or use tags=False")
+    return file.sentences(len(file.columns) - 1), file.tags()
