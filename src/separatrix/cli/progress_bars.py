@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from separatrix.files.out_of_core import TrainingState
 from separatrix.training.progress import Progress
+
+if TYPE_CHECKING:
+    from separatrix.files.out_of_core import TrainingState
 
 
 class ProgressBar(Progress):
@@ -87,6 +90,27 @@ class TrainingProgress(ProgressBar):
         if speed:
             figures += f", {speed:,.0f} rows/s"
         self._bar.update(task, advance=rows, figures=figures)
+
+
+class ProofProgress(ProgressBar):
+    """What a proof is doing, and since when; the verdict is told as soon as it is proven, once."""
+
+    def __init__(self, quiet: bool, tell_verdict: Callable[[str], None]) -> None:
+        super().__init__(quiet, "SpinnerColumn", "{task.description}", "TimeElapsedColumn")
+        self._task = None if self._bar is None else self._bar.add_task("reading", total=None)
+        self._tell_verdict: Callable[[str], None] | None = tell_verdict
+
+    def proves(self, activity: str, verdict: str | None) -> None:
+        """Show what is done now."""
+        if self._bar is not None:
+            self._bar.update(self._task, description=f"{verdict}, proven; {activity}" if verdict else activity)
+        if verdict is not None and self._tell_verdict is not None:
+            tell, self._tell_verdict = self._tell_verdict, None
+            if self._bar is not None:
+                self._bar.stop()  # or what is printed would become a part of the bar
+            tell(verdict)
+            if self._bar is not None:
+                self._bar.start()
 
 
 class ShardProgress(ProgressBar):

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
-from sklearn.utils import estimator_html_repr
 
 from separatrix.engine.protocols import Classifier
 
@@ -123,6 +121,8 @@ class ShowsItsFit:
     @property
     def _repr_html_(self) -> Callable[[], str]:
         """Return what makes the HTML; a notebook finds no such attribute where scikit-learn is set to show text."""
+        from sklearn import get_config  # the command line shows tables without scikit-learn
+
         if get_config()["display"] != "diagram":
             raise AttributeError("scikit-learn is set to show text")
         return self._as_html
@@ -132,6 +132,8 @@ class ShowsItsFit:
         return {"text/plain": repr(self)} | ({"text/html": html()} if html else {})
 
     def _as_html(self) -> str:
+        from sklearn.utils import estimator_html_repr
+
         diagram: str = estimator_html_repr(self)
         return diagram + beside(facts_table(self._facts()), self._picture()) if hasattr(self, "classes_") else diagram
 

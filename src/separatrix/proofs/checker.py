@@ -17,7 +17,7 @@ from separatrix.proofs.exact_examples import ExactExamples, Pause, multiplied
 from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
 
 _PRIME = (1 << 31) - 19
-_ROUNDED = 1 + Fraction(1, 10**6)
+_ROUNDED = Fraction(101, 100)
 
 
 def fault(proof: Proof, X: Any, codes: NDArray[Any], pause: Pause = lambda: None) -> str | None:

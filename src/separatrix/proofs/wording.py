@@ -41,12 +41,16 @@ def _vector(values: Sequence[float | Fraction]) -> str:
     return "(" + ", ".join(numbers) + (f", … {len(values)} numbers)" if len(values) > _SHOWN else ")")
 
 
+def headline(verdict: str, n: int, d: int, n_classes: int, bias: bool) -> str:
+    """Return the first line: the verdict, and about what."""
+    size = ", ".join(counted(*each) for each in ((n, "example"), (d, "feature"), (n_classes, "class")))
+    return f"{verdict}: {size}, in the space of {'(x, 1)' if bias else 'x'}"
+
+
 def lines(certificate: Certificate, first_row: int = 0) -> list[str]:
     """Return the statement, a sentence or two on each line; rows are counted from `first_row`."""
     proof = certificate.proof
-    space = "(x, 1)" if proof.bias else "x"
-    n, d, K = (counted(*each) for each in ((proof.n, "example"), (proof.d, "feature"), (proof.n_classes, "class")))
-    first = f"{certificate.verdict}: {n}, {d}, {K}, in the space of {space}"
+    first = headline(certificate.verdict, proof.n, proof.d, proof.n_classes, proof.bias)
     if certificate.verdict == "undecided":
         return [first, "neither a separator nor a witness was found within the time limit"]
     describe = {"separable": _separable, "touching": _touching, "inseparable": _inseparable}[certificate.verdict]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from separatrix.files.out_of_core import TrainingState
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from separatrix.files.out_of_core import TrainingState
 
 
 class Progress:

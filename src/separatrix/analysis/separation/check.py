@@ -29,7 +29,7 @@ from separatrix.analysis.separation.report import Collinear, EmptyCell, Infinite
 from separatrix.analysis.separation.signs import certain_signs
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Ints, Rows
-from separatrix.proofs.certificate import Certificate, certify
+from separatrix.proofs.certificate import Certificate, Progress, certify
 from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
@@ -74,10 +74,12 @@ def check_separation(
     return checked_design(design_of(subject, X, y, fit_intercept), time_limit)
 
 
-def checked_design(design: Design, time_limit: float | None = None) -> SeparationCheck:
+def checked_design(design: Design, time_limit: float | None = None, progress: Progress | None = None) -> SeparationCheck:
     """Return the check of a design matrix."""
     deadline = inf if time_limit is None else time.monotonic() + time_limit
-    certificate = certify(design.X, design.y, fit_intercept=design.bias, exact=False, time_limit=time_limit)
+    certificate = certify(
+        design.X, design.y, fit_intercept=design.bias, exact=False, time_limit=time_limit, progress=progress
+    )
     rows, labels, _ = read_examples(design.X, design.y)
     classes, codes = encode(labels)
     names = [f"x{j}" for j in range(rows.d)] if design.names is None else [str(name) for name in design.names]

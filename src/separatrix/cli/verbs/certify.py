@@ -6,6 +6,9 @@ The certificate can be checked exactly with `separatrix check`. Exit status: 0 s
 
 import json
 import shlex
+import sys
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -50,18 +53,31 @@ def certify(
     as_json: Json = False,
     output: Output = None,
     time_limit: Annotated[
-        float | None, Option(metavar="SECONDS", group="running", help="Seconds after which the answer is undecided.")
+        float | None,
+        Option(metavar="SECONDS", group="running", help="Seconds, with reading, after which what is open stays undecided."),
     ] = None,
     *,
     reading: ReadingOptions,
 ) -> int:
     """Print the certificate, write it to a file, and return the status of its verdict."""
-    from separatrix.cli.model_rows import read_examples
-    from separatrix.data.atomic import check_place
-    from separatrix.proofs import certificate as proofs
+    begun, drop = time.monotonic(), drop or []
+    from separatrix.cli.progress_bars import ProofProgress
 
-    drop = drop or []
-    with errors_reported("certify", data):
+    is_printed = not (as_json or logistic or model_formula is not None)
+
+    def tell_verdict(verdict: str) -> None:
+        if is_printed:
+            with reader_may_leave(STATUS[verdict]):
+                (n, d), n_classes = examples.X.shape, len(set(examples.y.tolist()))
+                click.echo(f"{examples.name} is {headline(verdict, n, d, n_classes, fit_intercept)}")
+                sys.stdout.flush()
+
+    with errors_reported("certify", data), ProofProgress(as_json, tell_verdict) as bar:
+        from separatrix.cli.model_rows import read_examples
+        from separatrix.data.atomic import check_place
+        from separatrix.proofs import certificate as proofs
+        from separatrix.proofs.wording import headline
+
         if output is not None:
             check_place(output)
         if model_formula is not None and bias is not None:
@@ -70,11 +86,15 @@ def certify(
         fit_intercept = examples.bias if bias is None else bias
         names = None if examples.feature_names is None else list(examples.feature_names)
         report = None
+        if time_limit is not None:
+            time_limit = max(0.01, time_limit - (time.monotonic() - begun))
         if logistic or model_formula is not None:
-            report = _report(examples, names, fit_intercept, time_limit)
+            report = _report(examples, names, fit_intercept, time_limit, bar.proves)
             certificate = report.certificate
         else:
-            certificate = proofs.certify(examples.X, examples.y, fit_intercept=fit_intercept, time_limit=time_limit)
+            certificate = proofs.certify(
+                examples.X, examples.y, fit_intercept=fit_intercept, time_limit=time_limit, progress=bar.proves
+            )
             certificate.feature_names = names
         text = certificate.to_json(output)
     tell("certify", examples.notes)
@@ -98,21 +118,26 @@ def certify(
 
 
 def _report(
-    examples: "Examples", names: list[str] | None, fit_intercept: bool, time_limit: float | None
+    examples: "Examples",
+    names: list[str] | None,
+    fit_intercept: bool,
+    time_limit: float | None,
+    progress: Callable[[str, str | None], None],
 ) -> "SeparationCheck":
     """Return the check of a logistic regression on the examples."""
     from separatrix.analysis.separation.check import checked_design
     from separatrix.analysis.separation.designs import Design
 
     design = Design(examples.X, examples.y, names, fit_intercept, outcome=examples.label or "y")
-    return checked_design(design, time_limit)
+    return checked_design(design, time_limit, progress)
 
 
 def _print(examples: "Examples", certificate: "Certificate") -> None:
     from separatrix.proofs.wording import lines
 
     first, *rest = lines(certificate, first_row=1)
-    click.echo(f"{examples.name} is {first}")
+    if certificate.verdict == "undecided":  # any other verdict was told when it was proven
+        click.echo(f"{examples.name} is {first}")
     for line in rest:
         click.echo(f"  {line}")
     if certificate.witness is None:
