@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_svmlight_file
 
 from separatrix import fewest_mistakes, suspects
+from separatrix.analysis.fewest_mistakes import LinearRule
 from separatrix.data.lectures import EXAMPLES
 from support.scale import scaled
 
@@ -89,6 +90,32 @@ def test_heart_scale_is_between_ten_and_twenty_seven(data_folder):
     assert found.lower >= 10
     assert found.upper <= 27
     hold(found, X.toarray(), y)
+
+
+@pytest.mark.parametrize(
+    ("n", "K", "limit", "factor"),
+    [(20_000, 2, 2, 1.5), (5_000, 4, 2, 2.5), pytest.param(100_000, 2, 8, 1.5, marks=pytest.mark.slow)],
+)
+def test_many_examples_with_flipped_labels_get_a_useful_bracket(n, K, limit, factor):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((n, 20))
+    y = (X @ rng.standard_normal((20, K)) + 0.3 * np.arange(K)).argmax(axis=1)
+    y, bad = flipped(y, 4, share=0.01)
+    found = fewest_mistakes(X, y, time_limit=limit)
+    assert 1 <= found.lower <= len(bad)
+    assert found.upper <= factor * len(bad)
+    assert len({row for witness in found.witnesses for row in witness.rows}) == sum(
+        len(set(witness.rows)) for witness in found.witnesses
+    )
+    hold(found, X, y)
+
+
+def test_predictions_are_exact_where_float_scores_round():
+    rule = LinearRule(np.array([[1.0, 2.0**-60]]), np.array([-1.0]), np.array([0, 1]), "mistake")
+    assert rule.predict([[1.0, 1.0], [1.0, -1.0], [1.0, 0.0]]).tolist() == [1, 0, 0]
+    third = Fraction(1, 3)
+    three = LinearRule(np.array([[0], [third], [third]], object), np.array([third, 0, 0], object), np.arange(3), "mistake")
+    assert three.predict([[1.0], [1.0 + 2.0**-50], [0.5]]).tolist() == [0, 1, 0]
 
 
 def brute_force(X, y, tie):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from separatrix import certify
+from separatrix import certify, fewest_mistakes
 from support.exact_oracle import answer
 from support.scale import counts, scaled
 
@@ -59,7 +59,7 @@ def nearly_dependent(rng, n=None):
 KINDS = [grid, narrow, long_integers, nearly_dependent]
 
 
-@pytest.mark.parametrize("count", counts(quick=15, slow=60, soak=1000))
+@pytest.mark.parametrize("count", counts(quick=12, slow=25, soak=1000))
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_verdict_is_undecided(kind, count):
     for i in range(count):
@@ -78,6 +78,18 @@ def test_many_rows_are_decided_as_well(kind, options):
     for i in range(2):
         X, y = kind(np.random.default_rng([8, i]), **options)
         assert certify(X, y, exact=False, time_limit=60).verdict != "undecided"
+
+
+def test_the_fewest_mistakes_are_0_exactly_where_the_data_are_separable():
+    for i in range(scaled(6)):
+        rng = np.random.default_rng([10, i])
+        X, y = [narrow, nearly_dependent][i % 2](rng)
+        bracket = fewest_mistakes(X, y, time_limit=2)
+        if certify(X, y, exact=False, time_limit=60).verdict == "separable":
+            assert (bracket.lower, bracket.upper) == (0, 0)
+            assert (bracket.classifier.predict(X) == y).all()
+        else:
+            assert 1 <= bracket.lower <= bracket.upper and bracket.witnesses
 
 
 def test_a_clean_pass_that_only_rounding_makes_clean_is_not_taken_for_a_separator():

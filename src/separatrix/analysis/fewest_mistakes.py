@@ -1,19 +1,24 @@
 """The fewest training mistakes of any linear classifier: NP-hard (L1 3), so the result is a proven interval.
 
-    upper   a concrete classifier, found by exact 0/1 line searches from the pocket and along random directions
+    upper   a concrete classifier, found by training without the examples that are far on the wrong side, and by exact 0/1
+            line searches from the pocket and along random directions
     lower   witnesses Σλa = 0, λ > 0. By Gordan's theorem no classifier gets all examples of a witness right, so the mistakes
             of every classifier hit every witness: they are a hitting set. k disjoint witnesses prove at least k mistakes,
             and the size of a minimum hitting set of all witnesses found so far is the best bound that these can give.
 
-Conversely, when the examples outside a minimum hitting set are separable, the classifier that separates them makes exactly
-that many mistakes, and the interval is closed. Every witness is checked exactly, and mistakes are counted in exact
-arithmetic; only the 0/1 program of the minimum hitting set relies on HiGHS.
+The verdict of `certify` comes first: a separator makes no mistakes, and its witness proves one. Conversely, when the
+examples outside a minimum hitting set are separable, the classifier that separates them makes exactly that many mistakes,
+and the interval is closed. Every witness is checked exactly, and mistakes are counted in exact arithmetic; only the 0/1
+program of the minimum hitting set relies on HiGHS.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -22,36 +27,56 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array
 
+from separatrix.analysis.contradictions import Contradictions
 from separatrix.engine.labels import check_two_classes, encode
-from separatrix.engine.rows import Array, Floats, Ints, Rows
+from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.rules import TIES, tie_code
-from separatrix.learners.linear import PocketLearner
-from separatrix.proofs.exact_signs import exact_signs, is_balanced
+from separatrix.learners.linear import AveragedLearner, PocketLearner
+from separatrix.proofs.certificate import checked_proof
+from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Witness
-from separatrix.proofs.rationals import dependency
 
 _FIRST_LOOK, _LAST_LOOK = 0.1, 0.25
+_CERTIFY_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)
+"""Of the time: for the verdict of `certify`; on large data, of what is left then, for the upper end and for witnesses."""
 _STALE = 300
+_TRIMS, _PASSES = 10, 30
+_FAR_WRONG = 0.1
+"""A lead below minus this share of the median size is far on the wrong side."""
+_SAMPLE, _TINY = 10_000, 1e-100
+_LINE_CELLS = 40_000_000
+"""Line searches keep the vectors of all pairs in memory, up to so many numbers."""
 
 
 @dataclass(frozen=True)
 class LinearRule:
-    """A linear classifier: weights, biases, classes and the meaning of a score of 0."""
+    """A linear classifier: weights, biases, classes and the meaning of a score of 0.
 
-    coef: Floats
-    intercept: Floats
+    The weights are float64, or arrays of `Fraction` where float64 cannot hold a separator.
+    """
+
+    coef: Array
+    intercept: Array
     classes: Array
     tie: str
 
     def predict(self, X: Any) -> Array:
-        """Return the labels."""
-        scores = Rows(np.asarray(X) if not hasattr(X, "tocsr") else X.tocsr()).scores(self.coef, self.intercept)
-        if len(self.classes) > 2:
-            return np.asarray(self.classes[np.argmax(scores, axis=1)])
-        positive = scores[:, 0] >= 0 if self.tie == "+1" else scores[:, 0] > 0
-        return np.asarray(self.classes[positive.astype(np.int64)])
+        """Return the labels. The signs of scores and of their differences are exact."""
+        rows, K = Rows(np.asarray(X) if not hasattr(X, "tocsr") else X.tocsr()), len(self.classes)
+        w = [Fraction(value) for value in np.column_stack([self.coef, self.intercept]).reshape(-1).tolist()]
+        if K == 2:
+            signs = exact_signs(Pairs(rows, np.ones(rows.n), 2, True), w)
+            is_positive = signs >= 0 if self.tie == "+1" else signs > 0
+            return np.asarray(self.classes[is_positive.astype(np.int64)])
+        codes = np.zeros(rows.n, np.int64)
+        while True:  # climb from class to class with a higher score, or the same score and a lower number
+            signs = exact_signs(Pairs(rows, codes, K, True), w).reshape(rows.n, K)
+            better = (signs < 0) | ((signs == 0) & (np.arange(K) < codes[:, None]))
+            if not better.any():
+                return np.asarray(self.classes[codes])
+            codes = np.where(better.any(axis=1), np.argmax(better, axis=1), codes)
 
 
 @dataclass(frozen=True)
@@ -105,78 +130,11 @@ def fewest_mistakes(
     tie_code(tie, len(classes), "joint")
     search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, time.monotonic() + float(time_limit))
     search.run(float(time_limit))
-    W = search.best_w.reshape(search.pairs.blocks, -1)
+    W = np.asarray(search.best_w).reshape(search.pairs.blocks, -1)
     d = rows.d
     intercept = W[:, d] if fit_intercept else np.zeros(len(W))
     rule = LinearRule(W[:, :d].copy(), intercept.copy(), classes, tie)
     return FewestMistakes(search.lower, search.upper, rule, tuple(search.mistaken.tolist()), tuple(search.proof))
-
-
-class Contradictions:
-    """Finds exact witnesses among some of the examples, one after the other.
-
-    `strict` tells which pairs need a positive lead; on the others a lead of 0 is right, depending on `tie`. A witness must
-    contain a strict pair: Σλa = 0 on the others alone contradicts nothing.
-    """
-
-    def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
-        self.pairs, self.tie, self.deadline = pairs, tie, deadline
-        self.n = pairs.rows.n
-        self.scales = pairs.column_scales()
-        self.rng = np.random.default_rng(0)
-        self.pair_numbers = np.flatnonzero(pairs.exist)
-        self.strict = _strict(pairs, self.pair_numbers, tie)
-        self.rows_of = pairs.row_of(self.pair_numbers)
-        vectors = pairs.vectors(self.pair_numbers) / self.scales
-        norms = np.abs(vectors).max(axis=1)
-        self.Z = vectors / np.where(norms > 0, norms, 1.0)[:, None]
-
-    def left(self) -> float:
-        """Return the seconds that are left."""
-        return self.deadline - time.monotonic()
-
-    def witness(self, allowed: NDArray[np.bool_]) -> Witness | None:
-        """Return an exact witness among the allowed rows, or None if there is none or none was found.
-
-        The linear program is λ ≥ 0, Zᵀλ = 0, Σλ = 1 over the strict pairs, with random costs, so that its solution is a
-        vertex: by Carathéodory's theorem at most dim + 1 pairs have a positive weight, and small witnesses give the best
-        bounds.
-        """
-        which = np.flatnonzero(allowed[self.rows_of])
-        if not which.size or not self.strict[which].any() or self.left() <= 0:
-            return None
-        Z, strict = self.Z[which], self.strict[which]
-        equal = np.vstack([Z.T, strict.astype(float)])
-        answer = linprog(
-            self.rng.random(len(which)),
-            A_eq=equal,
-            b_eq=np.r_[np.zeros(Z.shape[1]), 1.0],
-            method="highs-ds",
-            options={"time_limit": max(0.05, self.left())},
-        )
-        if answer.status != 0:
-            return None
-        for floor in (1e-9, 1e-12, 0.0, 1e-7):
-            witness = self._exact_witness(which[answer.x > floor])
-            if witness is not None:
-                return witness
-        return None
-
-    def _exact_witness(self, support: Ints) -> Witness | None:
-        """Return the witness on these pairs with exact weights, or None if they have none."""
-        numbers = self.pair_numbers[support]
-        weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
-        if weights is None or min(weights) <= 0 or not self.strict[support].any():
-            return None
-        return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
-
-    def disjoint(self, allowed: NDArray[np.bool_] | None = None) -> list[Witness]:
-        """Return witnesses that share no row, until no more are found: each contains a mistake of its own."""
-        allowed, witnesses = np.ones(self.n, bool) if allowed is None else allowed.copy(), []
-        while (witness := self.witness(allowed)) is not None:
-            witnesses.append(witness)
-            allowed[list(witness.rows)] = False
-        return witnesses
 
 
 class _Search(Contradictions):
@@ -187,21 +145,69 @@ class _Search(Contradictions):
         self.lower = 0
         self.proof: list[Witness] = []
         self.witnesses: list[Witness] = []
-        self.upper, self.best_w, self.mistaken = self.n + 1, np.zeros(pairs.dim), np.arange(self.n)
-        self.offer(np.zeros(pairs.dim))
+        self.upper, self.mistaken, self.trims = self.n + 1, np.arange(self.n), 0
+        self.best_w: Floats | Sequence[Fraction] = np.zeros(pairs.dim)
+        self._take(np.zeros(pairs.dim))
+
+    def ask_certify(self, limit: float) -> None:
+        """Take the separator or the witness of a proof."""
+        pairs = self.pairs
+        proof = checked_proof(pairs.rows, pairs.codes, pairs.K, pairs.bias, False, limit)
+        if proof.verdict == "separable" or (proof.verdict == "touching" and proof.ties == self.tie):
+            assert proof.direction is not None
+            w = [number for vector in proof.direction for number in vector]
+            floats = _as_floats(w)
+            self._take(w if floats is None else floats)
+        elif proof.witness is not None:
+            rows = np.array(proof.witness.rows, np.int64)
+            numbers = rows if pairs.K == 2 else rows * pairs.K + np.array(proof.witness.rivals)
+            if self.strict[np.searchsorted(self.pair_numbers, numbers)].any():
+                self.lower, self.proof, self.witnesses = 1, [proof.witness], [proof.witness]
 
     # Upper: a classifier and its exact count.
 
     def offer(self, w: Floats) -> None:
         """Take w, in the scaled coordinates, as the best if it makes fewer mistakes."""
         w = w / self.scales
-        if not np.isfinite(w).all():
-            return
+        if np.isfinite(w).all():
+            self._take(w)
+
+    def _take(self, w: Floats | Sequence[Fraction]) -> None:
         signs = exact_signs(self.pairs, w)[self.pair_numbers]
         is_wrong = (signs < 0) | ((signs == 0) & self.strict)
         mistaken = np.unique(self.rows_of[is_wrong])
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken
+
+    def trim(self, until: float) -> None:
+        """Train again and again without the examples that are far on the wrong side (the ramp loss).
+
+        Where these are noise, the others are nearly separable. Those that are wrong by little stay: they may become right.
+        """
+        kept, passes = np.ones(self.n), 1
+        for number in range(_TRIMS):
+            left = until - time.monotonic()
+            is_late = left <= 0 and (number > 0 or self.trims > 0)  # some classifier is needed
+            if is_late or self.upper <= self.lower or len(np.unique(self.pairs.codes[kept > 0])) < self.pairs.K:
+                return
+            begun = time.monotonic()
+            learner = AveragedLearner(**self._options, max_iter=passes, random_state=self.trims)
+            w = self._weights(learner.fit(self._scaled_source, self.pairs.codes, sample_weight=kept))
+            self.offer(w)
+            leads = self.pairs.leads(w / self.scales).reshape(self.n, -1).min(axis=1)
+            kept = (leads > -_FAR_WRONG * np.median(np.abs(leads))).astype(np.float64)
+            self.trims += 1
+            passes = max(1, min(_PASSES, int(left / 4 / (time.monotonic() - begun) * passes)))
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"fit_intercept": self.pairs.bias, "tie": self.tie}
+
+    def _weights(self, learner: Any) -> Floats:
+        """Return the weights of a learner as one vector in the scaled coordinates."""
+        coef, bias_scale = learner.coef_ / self._learner_scales, self.scales[-1]
+        W = np.column_stack([coef, learner.intercept_ * bias_scale]) if self.pairs.bias else coef
+        return np.asarray(W).reshape(-1)
 
     def descend(self, w: Floats, until: float) -> None:
         """Improve w by exact line searches along random directions (two classes).
@@ -227,35 +233,55 @@ class _Search(Contradictions):
                 self.offer(w)
 
     def improve(self, until: float) -> None:
-        """Lower the upper bound: start from the pocket, then from random perturbations of the best w."""
+        """Lower the upper bound: without far mistakes, from the pocket, then from perturbations of the best w."""
+        self.trim(until)
         for seed in range(3):
-            pocket = PocketLearner(fit_intercept=self.pairs.bias, tie=self.tie, max_iter=30, random_state=seed)
-            pocket.fit(self._scaled_source(), self.pairs.codes)
-            W = np.column_stack([pocket.coef_, pocket.intercept_]) if self.pairs.bias else pocket.coef_
-            self.offer(W.reshape(-1))
-            if time.monotonic() > until:
-                return
-        if self.pairs.K > 2:
+            if time.monotonic() > until or not self.is_small:
+                break
+            pocket = PocketLearner(**self._options, max_iter=30, random_state=seed)
+            self.offer(self._weights(pocket.fit(self._scaled_source, self.pairs.codes)))
+        if self.pairs.K > 2 or self.n * self.pairs.dim > _LINE_CELLS:
             return
-        self.offer(_least_squares(self.Z))
+        if time.monotonic() < until:
+            self.offer(_least_squares(self.Z))
         while time.monotonic() < until and self.upper > self.lower:
-            best = self.best_w * self.scales
+            best = np.asarray(self.best_w) * self.scales
             size = np.linalg.norm(best)
             amount = self.rng.choice([0.0, 0.05, 0.3, 1.0])
             self.descend(best / (size or 1.0) + amount * self.rng.standard_normal(len(best)), until)
 
+    @cached_property
     def _scaled_source(self) -> Any:
-        """Return X with its columns divided by powers of two, so that all of them matter to the perceptron."""
-        scales = self.scales[: self.pairs.rows.d]
+        """X with its columns divided by powers of two near their mean size, so that the perceptron sees all of them."""
+        scales = (self.scales[: self.pairs.rows.d] * self._learner_scales)[None, :]
         source = self.pairs.rows.source
         return source.multiply(1.0 / scales).tocsr() if self.pairs.rows.sparse else source / scales
 
+    @cached_property
+    def _learner_scales(self) -> Floats:
+        """The root of the mean square of each column in the scaled coordinates, as a power of two."""
+        some = self.rng.choice(self.n, min(self.n, _SAMPLE), replace=False)
+        source, scales = self.pairs.rows.source[some], self.scales[: self.pairs.rows.d]
+        scaled = source.multiply(1.0 / scales[None, :]).tocsr() if self.pairs.rows.sparse else source / scales
+        squares = scaled.multiply(scaled).mean(axis=0) if self.pairs.rows.sparse else (scaled * scaled).mean(axis=0)
+        sizes = np.sqrt(np.asarray(squares, np.float64).reshape(-1))
+        return np.asarray(2.0 ** np.round(np.log2(np.where(sizes > _TINY, sizes, 1.0))))
+
     # Lower: witnesses and the sets that hit them.
 
-    def pack(self) -> None:
+    def pack(self, until: float) -> None:
         """Raise the lower bound by disjoint witnesses, which prove one mistake each."""
-        self.proof = self.disjoint()
-        self.witnesses, self.lower = list(self.proof), len(self.proof)
+        self._prove(self.disjoint(until=until))
+
+    def pack_around(self, until: float) -> None:
+        """Raise the lower bound by disjoint witnesses around the mistakes of the best w, the worst first."""
+        leads = self.pairs.leads(np.asarray(self.best_w))[self.pair_numbers] / self.pairs.norms[self.rows_of]
+        wrong = np.flatnonzero(leads < 0)
+        self._prove(list(self.around(wrong[np.argsort(leads[wrong], kind="stable")], leads, until)))
+
+    def _prove(self, disjoint: list[Witness]) -> None:
+        if len(disjoint) > self.lower:
+            self.lower, self.proof, self.witnesses = len(disjoint), disjoint, list(disjoint)
 
     def hit(self, until: float) -> None:
         """Raise the lower bound by minimum hitting sets of the witnesses, adding new witnesses from the examples outside."""
@@ -306,9 +332,20 @@ class _Search(Contradictions):
         return bound, hitting
 
     def run(self, time_limit: float) -> None:
-        """Narrow the interval while there is time and a gap: the upper end briefly, the lower end, the upper end again."""
-        self.pack()
-        self.improve(min(self.deadline, time.monotonic() + min(1.0, _FIRST_LOOK * time_limit)))
+        """Narrow the interval while there is time and a gap: the verdict, the upper end, the lower end, the upper end."""
+        self.ask_certify(_CERTIFY_SHARE * time_limit)
+        if not self.upper:
+            return
+        if not self.is_small:
+            left, begun = self.left(), time.monotonic()
+            self.improve(begun + _LARGE_SHARES[0] * left)
+            self.pack_around(begun + sum(_LARGE_SHARES) * left)
+            self.improve(self.deadline)
+            return
+        first_look = min(1.0, _FIRST_LOOK * time_limit)
+        self.trim(time.monotonic() + first_look)
+        self.pack(self.deadline - 2 * _LAST_LOOK * time_limit)
+        self.improve(min(self.deadline, time.monotonic() + first_look))
         self.hit(self.deadline - _LAST_LOOK * time_limit)
         if self.lower < self.upper:
             self.improve(self.deadline)
@@ -318,13 +355,10 @@ def _counted(number: int) -> str:
     return f"{number} witness" if number == 1 else f"{number} witnesses"
 
 
-def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:
-    """Return which pairs need a positive lead; a lead of 0 is right for the others."""
-    if tie == "mistake":
-        return np.ones(len(numbers), bool)
-    if pairs.K == 2:
-        return np.asarray(pairs.codes == (0 if tie == "+1" else 1))
-    return np.asarray(pairs.rival_of(numbers) < pairs.codes[pairs.row_of(numbers)])
+def _as_floats(w: list[Fraction]) -> Floats | None:
+    """Return w as float64 if that is exact."""
+    is_exact = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in w)
+    return np.array([float(number) for number in w]) if is_exact else None
 
 
 def _least_squares(Z: Floats) -> Floats:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.analysis.fewest_mistakes import Contradictions
+from separatrix.analysis.contradictions import Contradictions
 from separatrix.engine.labels import Codes, check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.learners.linear import AveragedLearner, LastLearner

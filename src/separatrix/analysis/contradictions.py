@@ -1,0 +1,147 @@
+"""Witnesses Σλa = 0, λ > 0 among some of the examples, one after the other: each contains a mistake of every classifier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, nnls
+
+from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.exact_signs import is_balanced
+from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.proof import Witness
+from separatrix.proofs.rationals import dependency
+
+_CELLS = 2_000_000
+"""The linear programs over all pairs are solved where these have at most so many numbers."""
+_MOST_DIMENSIONS = 1000
+_FEW = 20
+"""Around one example a witness is sought among so many pairs for each dimension, then among ten times as many."""
+
+
+class Contradictions:
+    """Finds exact witnesses among some of the examples, one after the other.
+
+    `strict` tells which pairs need a positive lead; on the others a lead of 0 is right, depending on `tie`. A witness must
+    contain a strict pair: Σλa = 0 on the others alone contradicts nothing.
+    """
+
+    def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
+        self.pairs, self.tie, self.deadline = pairs, tie, deadline
+        self.n = pairs.rows.n
+        self.scales = pairs.column_scales()
+        self.rng = np.random.default_rng(0)
+        self.pair_numbers = np.flatnonzero(pairs.exist)
+        self.strict = _strict(pairs, self.pair_numbers, tie)
+        self.rows_of = pairs.row_of(self.pair_numbers)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the linear programs over all pairs can be solved."""
+        return self.pairs.count * self.pairs.dim <= _CELLS
+
+    @cached_property
+    def Z(self) -> Floats:  # noqa: N802
+        """The vectors of all pairs in the scaled coordinates, each of size 1."""
+        return self.vectors(np.arange(len(self.pair_numbers)))
+
+    def vectors(self, which: Ints) -> Floats:
+        """Return the vectors of some pairs in the scaled coordinates, each of size 1."""
+        vectors = self.pairs.vectors(self.pair_numbers[which]) / self.scales
+        norms = np.abs(vectors).max(axis=1)
+        return np.asarray(vectors / np.where(norms > 0, norms, 1.0)[:, None])
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        return self.deadline - time.monotonic()
+
+    def witness(self, allowed: NDArray[np.bool_]) -> Witness | None:
+        """Return an exact witness among the allowed rows, or None if there is none or none was found.
+
+        The linear program is λ ≥ 0, Zᵀλ = 0, Σλ = 1 over the strict pairs, with random costs, so that its solution is a
+        vertex: by Carathéodory's theorem at most dim + 1 pairs have a positive weight, and small witnesses give the best
+        bounds.
+        """
+        which = np.flatnonzero(allowed[self.rows_of])
+        if not which.size or not self.strict[which].any() or self.left() <= 0:
+            return None
+        Z, strict = self.Z[which], self.strict[which]
+        equal = np.vstack([Z.T, strict.astype(float)])
+        answer = linprog(
+            self.rng.random(len(which)),
+            A_eq=equal,
+            b_eq=np.r_[np.zeros(Z.shape[1]), 1.0],
+            method="highs-ds",
+            options={"time_limit": max(0.05, self.left())},
+        )
+        if answer.status != 0:
+            return None
+        for floor in (1e-9, 1e-12, 0.0, 1e-7):
+            witness = self._exact_witness(which[answer.x > floor])
+            if witness is not None:
+                return witness
+        return None
+
+    def _exact_witness(self, support: Ints) -> Witness | None:
+        """Return the witness on these pairs with exact weights, or None if they have none."""
+        numbers = self.pair_numbers[support]
+        weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
+        if weights is None or min(weights) <= 0 or not self.strict[support].any():
+            return None
+        return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
+
+    def disjoint(self, allowed: NDArray[np.bool_] | None = None, until: float = np.inf) -> list[Witness]:
+        """Return witnesses that share no row, until no more are found or time is up: each contains a mistake of its own."""
+        allowed, witnesses = np.ones(self.n, bool) if allowed is None else allowed.copy(), []
+        while time.monotonic() < until and (witness := self.witness(allowed)) is not None:
+            witnesses.append(witness)
+            allowed[list(witness.rows)] = False
+        return witnesses
+
+    def around(self, mistakes: Ints, leads: Floats, until: float) -> Iterator[Witness]:
+        """Yield disjoint witnesses, each with one of these pairs and otherwise pairs with a positive lead.
+
+        Such a witness writes −a as a non-negative combination of other pairs. Non-negative least squares finds one with at
+        most `dim` of them, if a few hundred pairs suffice; those close to the boundary, of which more are drawn, suffice
+        soonest. The pairs are chosen and solved in floating point, and the weights are exact.
+        """
+        rights = np.flatnonzero(leads > 0)
+        rights = rights[np.argsort(leads[rights], kind="stable")]
+        used = np.zeros(self.n, bool)
+        for pair in mistakes.tolist():
+            if time.monotonic() > until or self.pairs.dim > _MOST_DIMENSIONS:
+                return
+            if used[self.rows_of[pair]]:
+                continue
+            for few in (_FEW, 10 * _FEW):
+                count = min(few * self.pairs.dim, _CELLS // self.pairs.dim)
+                rights = rights[~used[self.rows_of[rights]]]
+                chosen = rights[np.unique((len(rights) * self.rng.random(count) ** 2).astype(np.int64))]
+                witness = self._combined(pair, chosen[self.rows_of[chosen] != self.rows_of[pair]])
+                if witness is not None:
+                    used[list(witness.rows)] = True
+                    yield witness
+                    break
+
+    def _combined(self, pair: int, others: Ints) -> Witness | None:
+        """Return a witness of one pair and some of the others, or None if none was found."""
+        if not others.size:
+            return None
+        try:
+            weights, rest = nnls(self.vectors(others).T, -self.vectors(np.array([pair]))[0])
+        except RuntimeError:
+            return None
+        return self._exact_witness(np.append(others[weights > 0], pair)) if rest < 1e-9 else None
+
+
+def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:
+    """Return which pairs need a positive lead; a lead of 0 is right for the others."""
+    if tie == "mistake":
+        return np.ones(len(numbers), bool)
+    if pairs.K == 2:
+        return np.asarray(pairs.codes == (0 if tie == "+1" else 1))
+    return np.asarray(pairs.rival_of(numbers) < pairs.codes[pairs.row_of(numbers)])
