@@ -121,6 +121,37 @@ def test_columns_of_text_share_the_width_and_are_named_by_column():
     assert same(TableFeatures.from_state(*chosen.get_state()).transform(table), chosen.transform(table))
 
 
+def test_a_text_varies_as_much_as_all_columns_beside_it():
+    rng = np.random.default_rng(0)
+    table = {"remark": [f"a remark of w{k} and w{k + 1}" for k in rng.integers(30, size=500)]}
+    alone = TextFeatures().fit_transform(table["remark"])
+    numbers = {f"x{j}": rng.normal(size=500) for j in range(4)}
+    features = TableFeatures(roles={"remark": "text"}).fit(numbers | table)
+    X, span = features.transform(numbers | table), features.column_spans()["remark"]
+    assert np.all(X[:, : span.start].data == 1.0)
+    text, beside = X[:, span], X[:, : span.start].toarray()
+    lengths = np.sqrt(np.asarray(text.multiply(text).sum(axis=1)))
+    np.testing.assert_allclose(lengths**2, beside.var(axis=0).sum(), rtol=0.1)
+    np.testing.assert_allclose(np.sort(text.data / lengths[0, 0]), np.sort(alone.data))
+    copied = TableFeatures.from_state(*features.get_state())
+    assert same(copied.transform(numbers | table), X)
+    counts = TableFeatures(roles={"remark": "text"}, text=TextFeatures(norm=None, tf="count", idf=False)).fit(
+        numbers | table
+    )
+    assert set(counts.transform(numbers | table).data) <= {1.0, 2.0}
+
+
+def test_text_is_learned_from_beside_numbers_that_tell_nothing():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(40, size=2400)
+    words = rng.integers(300, size=(len(codes), 8))
+    table = {f"x{j}": rng.normal(size=len(codes)) for j in range(6)}
+    table["remark"] = [f"about topic{k} " + " ".join(f"w{j}" for j in row) for k, row in zip(codes, words, strict=True)]
+    train, test = ({name: values[part] for name, values in table.items()} for part in (slice(1800), slice(1800, None)))
+    model = make_pipeline(TableFeatures(), AveragedPerceptron(rule="pa1", random_state=0)).fit(train, codes[:1800])
+    assert model.score(test, codes[1800:]) > 0.9  # 0.1 with texts of length 1
+
+
 def test_bins_of_a_column_with_many_zeros_leave_zero_alone():
     rng = np.random.default_rng(0)
     gain = np.where(rng.random(10_000) < 0.92, 0.0, np.round(np.exp(rng.normal(8, 1, 10_000))))

@@ -168,7 +168,7 @@ def _term(column: Any, part: Floats, spelled: bool) -> Term:
     """Return the term of a column with the weights of its features, a row each."""
     nothing = np.zeros(part.shape[1])
     if isinstance(column, TextColumn):
-        return Words(column.name, column.features, part, nothing)
+        return Words(column.name, column.features, part * column.scale, nothing)
     n_values = 1 if isinstance(column, BooleanColumn) else column.n_values
     values, missing = part[:n_values], part[n_values] if len(part) > n_values else nothing
     if isinstance(column, NumberColumn):

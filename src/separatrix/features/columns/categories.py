@@ -45,6 +45,8 @@ class CategoryColumn:
     """One column of categories."""
 
     role = "category"
+    variance = 1.0
+    """At most the sum of the variances of its features (of a set: of each of its items)."""
     between = "="
     """What stands between the column and the category in the name of a feature."""
 
@@ -237,6 +239,8 @@ class BooleanColumn:
     """One column of truth values: a feature for true, and one for missing where some were."""
 
     role = "boolean"
+    variance = 0.25
+    """At most the variance of its feature."""
 
     def __init__(self, name: str) -> None:
         self.name = name

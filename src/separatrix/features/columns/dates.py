@@ -105,6 +105,11 @@ class DateColumn:
         """How many features there are."""
         return sum(column.width for column in self.used)
 
+    @property
+    def variance(self) -> float:
+        """The sum of those of its columns."""
+        return sum(column.variance for column in self.used)
+
     def parts(self, column: Any, base: int) -> Iterator[tuple[Any, Any, int]]:
         """Yield each column that has features with its values and its first feature."""
         used = self.used

@@ -141,6 +141,11 @@ class NumberColumn:
         """How many features there are."""
         return self.n_values + (self.n_missing > 0 and self.n > 0)
 
+    @property
+    def variance(self) -> float:
+        """About the sum of the variances of its features: Σ q(1 − q) over the shares q of equal bins, or 1."""
+        return len(self.thresholds) / 6 if self.numbers == "bins" and self.thermometer else 1.0
+
     def runs(self, values: Floats, base: int, start: Array, count: Array, value: Array) -> bool:
         """Write the run of features of each value, from feature `base` on; return whether their values are all 1."""
         missing = base + self.n_values if self.width > self.n_values else -1

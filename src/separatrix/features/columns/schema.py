@@ -23,7 +23,7 @@ from separatrix.features.columns.misfits import Misfits
 from separatrix.features.columns.notations import Notation, is_written
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
 from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Form, Role, chosen, inferred
-from separatrix.features.columns.texts import TextColumn
+from separatrix.features.columns.texts import TextColumn, balance
 from separatrix.features.text import TextFeaturizer
 from separatrix.kernels.text import tables as kernels
 
@@ -276,6 +276,7 @@ class Schema:
         self.learn_rest()
         for part in self.parts.values():
             part.settle()
+        balance(self.parts.values())
         self.settled = True
 
     @cached_property

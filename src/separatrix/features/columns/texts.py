@@ -1,7 +1,14 @@
-"""Columns of texts."""
+"""Columns of texts.
+
+A text is a row of length 1, while a number in thirty bins has features whose variances add up to five. A learner corrects
+features in proportion to their values, so it would learn from the numbers and hardly from the text, however little the
+numbers tell. So the features of each text are scaled until they vary about as much as those of all other columns together.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import sqrt
 from typing import Any
 
 import scipy.sparse as sp
@@ -19,6 +26,7 @@ class TextColumn:
         self.name, self.features = name, features
         self.n = self.n_missing = 0
         self.alone = False
+        self.scale = 1.0
 
     def learn(self, column: Any, keys: Array) -> None:
         """Learn from a block of texts."""
@@ -31,7 +39,10 @@ class TextColumn:
 
     def matrix(self, column: Any, dtype: Any) -> sp.csr_matrix:
         """Return the features of each text, a row each."""
-        return self.features.transform(column)
+        rows = self.features.transform(column)
+        if self.scale != 1.0:
+            rows.data *= rows.data.dtype.type(self.scale)
+        return rows
 
     @property
     def width(self) -> int:
@@ -64,9 +75,20 @@ class TextColumn:
     def state(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return what was learned."""
         state, arrays = self.features.get_state()
-        return {"n": self.n, "n_missing": self.n_missing, "text": state}, arrays
+        scale = {} if self.scale == 1.0 else {"scale": self.scale}
+        return {"n": self.n, "n_missing": self.n_missing, "text": state} | scale, arrays
 
     def restore(self, state: dict[str, Any], arrays: dict[str, Array]) -> None:
         """Take back what `state` gave."""
         self.n, self.n_missing = int(state["n"]), int(state["n_missing"])
+        self.scale = float(state.get("scale", 1.0))
         self.features = TextFeaturizer.from_state(state["text"], arrays)
+
+
+def balance(columns: Iterable[Any]) -> None:
+    """Scale texts of length 1 until they vary about as much as all columns beside the texts, once these are settled."""
+    columns = list(columns)
+    variance = sum(column.variance for column in columns if not isinstance(column, TextColumn))
+    for column in columns:
+        if isinstance(column, TextColumn) and column.features.norm is not None:
+            column.scale = sqrt(max(1.0, variance))
