@@ -22,7 +22,7 @@ import numpy as np
 
 from separatrix.engine.labels import Codes, are_mixed
 from separatrix.engine.rows import NO_ORDER, Ints, Rows, frozen
-from separatrix.kernels.learning import passes
+from separatrix.kernels.learning.windows import scatter
 
 RUN_BYTES = 1 << 13
 """A run of the shuffle has so many bytes at most …"""
@@ -83,5 +83,5 @@ def _shuffled(n: int, block: int, rng: np.random.Generator, run: int) -> Iterato
     order, soon = np.empty((2, at_once * len(stream)), np.int64)
     for begin in range(0, windows, at_once):
         end = min(begin + at_once, windows)
-        m = int(passes.scatter(starts, stream, place, run, STREAMS, n, begin, end, order, soon))
+        m = int(scatter(starts, stream, place, run, STREAMS, n, begin, end, order, soon))
         yield Visits(frozen(order[:m]), 0, m, frozen(soon[:m]))
