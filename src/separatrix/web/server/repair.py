@@ -8,7 +8,6 @@ and the report says so.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import time
@@ -36,6 +35,7 @@ from separatrix.web.server.store_folder import (
     StoreError,
     StoreFolder,
     finish_repair,
+    link_or_copy,
     read_head,
     read_only,
     write_new_head,
@@ -133,7 +133,7 @@ class _Repair:
         replaced = {DATABASE, LOG, LOG_INDEX, HEAD}
         moved = [path for path in self.folder.iterdir() if path.name in replaced or _is_model_not_in(path, staged)]
         for path in moved:
-            _link(path, damaged / path.name)
+            link_or_copy(path, damaged / path.name)
         report = self._report(damaged, end, examples, gaps)
         (damaged / "report.txt").write_text("\n".join(report) + "\n", encoding="utf-8")
         with replacing(self.folder / PLAN) as name:
@@ -178,7 +178,7 @@ class _Repair:
             number = _number_of(path)
             is_usable = number in self.facts if path.name.startswith("snapshot-") else True
             if number <= end and is_usable:
-                _link(path, self.stage / path.name)
+                link_or_copy(path, self.stage / path.name)
         return examples, gaps
 
     def _history(self, end: int, base: int) -> tuple[list[StoredCommit], list[Gap], int]:
@@ -244,13 +244,6 @@ def _number_of(path: Path) -> int:
     """Return the number of the commit that a model file belongs to; 0 for the initial model."""
     digits = path.stem.rpartition("-")[2]
     return int(digits) if digits.isdecimal() else 0
-
-
-def _link(path: Path, target: Path) -> None:
-    try:
-        os.link(path, target)
-    except OSError:  # a file system without links
-        shutil.copy2(path, target)
 
 
 def _readable_rows(folder: Path, most: int) -> _Rows:

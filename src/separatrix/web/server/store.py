@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from separatrix import __version__
 from separatrix.web.server import store_folder as folders
 from separatrix.web.server import store_rows as rows
 from separatrix.web.server.commits import Commit, merged
@@ -49,6 +50,8 @@ class CommitStore:
             self._open()
         except sqlite3.DatabaseError as error:
             self.close()
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_FULL:
+                raise StoreError(f"{folder}: the disk is full: make room and start again") from None
             raise StoreError(f"{folder}: the store cannot be read: {error}{REMEDY}") from None
         except BaseException:
             self.close()
@@ -60,28 +63,28 @@ class CommitStore:
             self._place = StoreFolder(self.folder)
         elif (self.folder / folders.PLAN).exists():
             raise StoreError(f"{self.folder}: a repair was interrupted; start the server on it, which finishes the repair")
-        if (self.folder / folders.DATABASE).exists():
+        database, write_ahead = self.folder / folders.DATABASE, self.folder / folders.LOG
+        head = read_head(self.folder)  # before the commits, which a server may be adding to
+        if database.exists():
             self.db = read_only(self.folder)
+            self.db.execute("BEGIN")
             self._verify()
+            self.db.execute("COMMIT")
         elif not self.writing:
             raise StoreError(f"{self.folder} contains no store")
-        elif (self.folder / folders.LOG).exists() and (
-            self.folder / folders.LOG
-        ).stat().st_size:  # which SQLite would delete
-            raise StoreError(
-                f"{self.folder}: {folders.DATABASE} is missing, but its log {folders.LOG} is there: put it back{REMEDY}"
-            )
-        self._compare_head()
+        elif write_ahead.exists() and write_ahead.stat().st_size:  # SQLite would delete it
+            raise StoreError(f"{database} is missing, but its log {folders.LOG} is there: put it back{REMEDY}")
+        self._compare(head)
         if self._place is not None:
             if hasattr(self, "db"):
                 self.db.close()
-            self.db = sqlite3.connect(
-                self.folder / folders.DATABASE, isolation_level=None, check_same_thread=False, timeout=10
-            )
+            self.db = sqlite3.connect(database, isolation_level=None, check_same_thread=False, timeout=10)
             self.db.execute("PRAGMA journal_mode=WAL")
             self.db.execute("PRAGMA synchronous=FULL")
             self.db.executescript(rows.SCHEMA)
             self._upgrade()
+            # A first page in the log gives its index blocks on the disk, while there is room: without, a full disk is fatal.
+            self.describe("opened", {"time": time.time(), "separatrix": __version__})
             self._place.open_head(Head(self.last, self.examples))
             self._place.hold()
             self._served = self.db.execute("SELECT max(served) FROM keys").fetchone()[0] or 0.0
@@ -124,8 +127,7 @@ class CommitStore:
         while gap := gap_after.get(self.last):
             self.last, self.mistakes, self.examples = gap.last, gap.mistakes, gap.examples
 
-    def _compare_head(self) -> None:
-        head = read_head(self.folder)
+    def _compare(self, head: Head | None) -> None:
         if "model" not in self.base and any(self.folder.glob("snapshot-*.sepx")):
             raise StoreError(f"{self.folder}: there are snapshots, but the database is empty{REMEDY}")
         if head is None and self.last:

@@ -95,6 +95,16 @@ def finish_repair(folder: Path) -> None:
     shutil.rmtree(folder / STAGE, ignore_errors=True)
 
 
+def link_or_copy(path: Path, target: Path) -> None:
+    """Give a file that never changes a second name."""
+    try:
+        os.link(path, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system, or one without links
+        shutil.copy2(path, target)
+
+
 def sync_folder(folder: Path) -> None:
     """Sync the names in a folder to the disk, where folders can be synced."""
     with suppress(OSError, AttributeError):
@@ -136,7 +146,12 @@ class StoreFolder:
         room = _ROOM + _INDEX_REGION * (pages // 4096 + 1)
         place = self.path / f".room-{os.getpid()}"
         try:
-            self._reserve(place, room)
+            file = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file, 0, room)
+            finally:
+                os.close(file)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
@@ -145,16 +160,6 @@ class StoreFolder:
         finally:
             with suppress(OSError):
                 place.unlink()
-
-    @staticmethod
-    def _reserve(path: Path, size: int) -> None:
-        """Take so many bytes of the disk for a file, which keeps its content."""
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file, 0, size)
-        finally:
-            os.close(file)
 
     def _locked(self) -> sqlite3.Connection:
         lock = sqlite3.connect(self.path / LOCK, isolation_level=None, check_same_thread=False, timeout=0)
@@ -169,11 +174,10 @@ class StoreFolder:
         return lock
 
     def hold(self) -> None:
-        """Remember which files are ours, and give the index of the log its blocks; called when the database is open."""
-        with suppress(OSError):
-            index = self.path / LOG_INDEX
-            if index.exists():
-                self._reserve(index, index.stat().st_size)
+        """Remember which files are ours; called when the database is open.
+
+        None of them is opened: to close a file would release the locks that SQLite has on it in this process.
+        """
         names = [LOCK, DATABASE, LOG, HEAD]
         paths = [self.path.absolute(), *(self.path.absolute() / name for name in names)]
         self._identities = [(path, _identity(path)) for path in paths if path.exists()]
