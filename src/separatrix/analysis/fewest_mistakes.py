@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -32,14 +33,16 @@ from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.learners.linear import AveragedLearner, PocketLearner
-from separatrix.proofs.certificate import checked_proof
-from separatrix.proofs.exact_signs import exact_signs
+from separatrix.proofs.clock import TimeUp, watched
+from separatrix.proofs.exact_signs import exact_signs, is_balanced
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.proof import Witness
+from separatrix.proofs.proof import Direction, Proof, Witness
+from separatrix.proofs.prover import prove
+from separatrix.proofs.wide import summed
 
 _FIRST_LOOK, _LAST_LOOK = 0.1, 0.25
-_CERTIFY_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)
+_PROVER_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)
 """Of the time: for the verdict of `certify`; on large data, of what is left then, for the upper end and for witnesses."""
 _STALE = 300
 _TRIMS, _PASSES = 10, 30
@@ -149,20 +152,30 @@ class _Search(Contradictions):
         self.best_w: Floats | Sequence[Fraction] = np.zeros(pairs.dim)
         self._take(np.zeros(pairs.dim))
 
-    def ask_certify(self, limit: float) -> None:
-        """Take the separator or the witness of a proof."""
-        pairs = self.pairs
-        proof = checked_proof(pairs.rows, pairs.codes, pairs.K, pairs.bias, False, limit)
+    def ask_prover(self, limit: float) -> None:
+        """Take the separator or the witness of a proof of separability; both are checked here."""
+        pairs, proofs = self.pairs, [Proof(0, 0, 0, False, "undecided")]
+        with watched(time.monotonic() + limit), suppress(TimeUp):
+            proofs.append(prove(pairs.rows, pairs.codes, pairs.K, pairs.bias, False, proofs.append))
+        proof = proofs[-1]
         if proof.verdict == "separable" or (proof.verdict == "touching" and proof.ties == self.tie):
-            assert proof.direction is not None
-            w = [number for vector in proof.direction for number in vector]
-            floats = _as_floats(w)
-            self._take(w if floats is None else floats)
+            self._take(self._direction(proof.direction))
         elif proof.witness is not None:
             rows = np.array(proof.witness.rows, np.int64)
             numbers = rows if pairs.K == 2 else rows * pairs.K + np.array(proof.witness.rivals)
-            if self.strict[np.searchsorted(self.pair_numbers, numbers)].any():
+            is_strict = self.strict[np.searchsorted(self.pair_numbers, numbers)].any()
+            if is_strict and is_balanced(pairs, numbers, proof.witness.weights):
                 self.lower, self.proof, self.witnesses = 1, [proof.witness], [proof.witness]
+
+    def _direction(self, direction: Direction | Witness | None) -> Floats | list[Fraction]:
+        """Return a direction as one vector, of float64 where that is exact."""
+        assert direction is not None
+        if isinstance(direction, Witness):  # of wide data; the sum is rounded, and its mistakes are counted like any other's
+            coef, intercept = summed(self.pairs, direction)
+            return np.asarray(np.column_stack([coef, intercept]) if self.pairs.bias else coef).reshape(-1)
+        w = [number for vector in direction for number in vector]
+        is_exact = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in w)
+        return np.array([float(number) for number in w]) if is_exact else w
 
     # Upper: a classifier and its exact count.
 
@@ -333,7 +346,7 @@ class _Search(Contradictions):
 
     def run(self, time_limit: float) -> None:
         """Narrow the interval while there is time and a gap: the verdict, the upper end, the lower end, the upper end."""
-        self.ask_certify(_CERTIFY_SHARE * time_limit)
+        self.ask_prover(_PROVER_SHARE * time_limit)
         if not self.upper:
             return
         if not self.is_small:
@@ -353,12 +366,6 @@ class _Search(Contradictions):
 
 def _counted(number: int) -> str:
     return f"{number} witness" if number == 1 else f"{number} witnesses"
-
-
-def _as_floats(w: list[Fraction]) -> Floats | None:
-    """Return w as float64 if that is exact."""
-    is_exact = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in w)
-    return np.array([float(number) for number in w]) if is_exact else None
 
 
 def _least_squares(Z: Floats) -> Floats:
