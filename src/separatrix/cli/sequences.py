@@ -1,7 +1,8 @@
-"""What the verbs do with a tagger of sequences: tag a CoNLL file, evaluate, explain."""
+"""What the verbs do with a tagger of sequences: tag a CoNLL file, evaluate, explain, trace."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import IO, Any
@@ -71,6 +72,47 @@ def _write(out: IO[bytes], file: ConllFile, ends: Any) -> None:
         if t in last_tokens:
             pieces.append(b"\n")
     out.write(b"".join(pieces))
+
+
+def explain_tags(path: Path, data: str, row: int, token: int | None, against: str | None, top: int, as_json: bool) -> int:
+    """Print why a token of a sequence has its tag; without a token, by how much each tag of the sequence leads."""
+    model = load(path, plain=True)
+    tagger, sentences = model.estimator, read_for(model, data, tagged=False).sentences(columns_of(model))
+    if row > len(sentences):
+        raise DataError(f"{data} has {counted(len(sentences), 'sequence')}; there is no sequence {row:,}")
+    sentence = sentences[row - 1]
+    if token is not None and token > len(sentence):
+        raise DataError(f"sequence {row:,} has {counted(len(sentence), 'token')}; there is no token {token:,}")
+    places = range(len(sentence)) if token is None else [token - 1]
+    explanations = [tagger.explain(sentence, place, against=against, n=top) for place in places]
+    if as_json:
+        click.echo(json.dumps([each.to_dict() for each in explanations], ensure_ascii=False))
+        return 0
+    click.echo(f"sequence {row:,}: {' '.join(token[0] for token in sentence)}\n")
+    if token is not None:
+        click.echo(explanations[0].text(first=1))
+        return 0
+    width = max(len(token[0]) for token in sentence)
+    for number, (words, each) in enumerate(zip(sentence, explanations, strict=True), 1):
+        click.echo(f"{number:>4}  {words[0]:<{width}}  {each.tag}, ahead of {each.against} by {each.lead:.4g}")
+    click.echo("\n--token shows the terms of one of them")
+    return 0
+
+
+def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: int, html: Path | None) -> int:
+    """Train a tagger on a file by the perceptron rule, and show one of its mistakes."""
+    from separatrix.sequences.conll import read_conll
+    from separatrix.sequences.perceptron import SequencePerceptron
+
+    X, y = read_conll(data)
+    model = SequencePerceptron(order="cyclic" if order == "cyclic" else "shuffle", max_iter=passes, random_state=seed)
+    trace = model.fit(X, y).trace(X, mistake)
+    if html is None:
+        click.echo(trace.text(first=1))
+        return 0
+    html.write_text(trace.to_html(), "utf-8")
+    click.echo(f"wrote {html} ({html.stat().st_size:,} bytes): open it in a browser")
+    return 0
 
 
 def evaluate_tagger(path: Path, data: str, as_json: bool) -> int:

@@ -136,7 +136,7 @@ class SequenceLedger:
         encoded : the sequences of the training; None: those that were stored
         averaged : whether to return the mean over all steps in place of the last weights
         """
-        encoded, sequence = self._mistaken(encoded)
+        encoded, sequence = self.mistaken(encoded)
         K, n = len(self.classes), len(self) if mistakes is None else mistakes
         columns = encoded.starts, sequence, self.ends, self.true, self.predicted
         weights = self._replay(encoded, columns, self.correction, n, n_features, K)
@@ -155,7 +155,7 @@ class SequenceLedger:
         paths.replay(encoded.rows, starts, sequence, frozen(correction), ends, true, predicted, 0, n, K, weights)
         return weights
 
-    def _mistaken(self, encoded: Encoded | None) -> tuple[Encoded, Ints]:
+    def mistaken(self, encoded: Encoded | None) -> tuple[Encoded, Ints]:
         """Return the sequences, and the place of each mistake's one among them."""
         if self.absent:
             raise ValueError("the mistakes were left out of the model file: nothing can be replayed")
@@ -175,7 +175,7 @@ class SequenceLedger:
 
     def squares(self, encoded: Encoded | None, n_features: int) -> Floats:
         """Return ‖φ(y) − φ(ẑ)‖² of each mistake."""
-        encoded, sequence = self._mistaken(encoded)
+        encoded, sequence = self.mistaken(encoded)
         K, squares = len(self.classes), np.empty(len(self))
         room = np.zeros(n_features * K), np.zeros((K + 1) ** 2)
         columns = map(frozen, (encoded.starts, sequence, self.ends, self.true, self.predicted))

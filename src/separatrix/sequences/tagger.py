@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
 from separatrix.sequences.schemes import forbidden_transitions
 from separatrix.sequences.templates import TemplateFeatures, threads_of
+
+if TYPE_CHECKING:
+    from separatrix.sequences.bounds import SequenceBounds
+    from separatrix.sequences.explaining import TokenExplanation
+    from separatrix.sequences.tracing import SequenceTrace
 
 
 class SequenceTagger(Parameterized):
@@ -156,6 +161,40 @@ class SequenceTagger(Parameterized):
             encoded, self.n_features_in_, averaged=averaged, mistakes=mistakes
         )
         return replayed
+
+    def bounds(self, X: Any, y: Any) -> SequenceBounds:
+        """Return the bound on the mistakes of the training, by the theorem that applies; X and y are those of the fit."""
+        from separatrix.sequences.bounds import sequence_bounds
+
+        encoded = self.encode(X)
+        tags = inputs.read_tags(y, encoded)
+        if late := inputs.late_tags(self.classes_, tags.names):
+            raise ValueError(f"y has tags that the model never met: {late[:5]}")
+        return sequence_bounds(self, encoded, tags.among(self.classes_))
+
+    def explain(self, sequence: Any, token: int, *, against: Any = None, X: Any = None, n: int = 10) -> TokenExplanation:
+        """Return why a token of a sequence has its tag, and not another.
+
+        Parameters
+        ----------
+        token : its place in the sequence, from 0
+        against : the tag to compare with; None: the one that would cost the path least
+        X : the sequences of the training, to find the mistakes behind the lead; None: those that `record=True` stored
+        n : how many terms and mistakes to list
+        """
+        from separatrix.sequences.explaining import explain_token
+
+        return explain_token(self, sequence, token, against, None if X is None else self.encode(X), n)
+
+    def trace(self, X: Any, mistake: int | None = None) -> SequenceTrace:
+        """Return one mistake of the training on X, by its number from 1: the trellis, both paths, and what changed.
+
+        None is the last mistake. `print` shows the trace, and its `to_html` is a page.
+        """
+        from separatrix.sequences.tracing import trace_mistake
+
+        self._check_fitted()
+        return trace_mistake(self, X, mistake)
 
     # Saving.
 

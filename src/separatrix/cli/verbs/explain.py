@@ -27,6 +27,9 @@ def explain(
     against: Annotated[
         str | None, Option(metavar="CLASS", help="Explain what the score is ahead of that of this class.")
     ] = None,
+    token: Annotated[
+        int | None, Option(min=1, help="Of a tagger of sequences: number of the token, from 1; --row is the sequence.")
+    ] = None,
     as_json: Json = False,
     *,
     reading: ReadingOptions,
@@ -34,8 +37,13 @@ def explain(
     """Print the explanation of one row."""
     from separatrix.analysis import explaining
     from separatrix.cli.model_rows import ModelRows
+    from separatrix.modelfile.archive import holds_tagger
 
     with errors_reported("explain", data):
+        if holds_tagger(model):
+            from separatrix.cli import sequences
+
+            return sequences.explain_tags(model, data, row, token, against, top, as_json)
         rows = ModelRows(model, data, reading.reading())
         first = 1  # the number of the batch's first row
         for X, y, batch in rows.batches():

@@ -36,6 +36,12 @@ def trace(
     ] = None,
     passes: Annotated[int, Option(group="learning", min=1, help="Maximum number of passes.")] = 20,
     seed: Annotated[int, Option(group="learning", min=0, help="Seed for random orders.")] = 0,
+    sequence: Annotated[
+        bool, Option("--sequence", group="data", help="Show one mistake of a tagger of sequences, trained on a CoNLL file.")
+    ] = False,
+    mistake: Annotated[
+        int | None, Option(min=1, help="With --sequence: number of the mistake, from 1; by default the last one.")
+    ] = None,
     form: Annotated[str, Option("--format", group="running", choices=FORMATS, help="Output format.")] = "table",
     as_json: Annotated[bool, Option("--json", group="running", help="The same as --format json.")] = False,
     html: Annotated[
@@ -55,6 +61,10 @@ def trace(
 
     form = "json" if as_json else form
     with errors_reported("trace", data):
+        if sequence:
+            from separatrix.cli.sequences import trace_tagger
+
+            return trace_tagger(data, mistake, order, passes, seed, html)
         if html is not None:
             check_place(html)
         try:
