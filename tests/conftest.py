@@ -11,10 +11,10 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.browser import chromium, lab_server, watched
-from support.scale import scaled
+from support.scale import property_examples
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-settings.register_profile("separatrix", deadline=None, derandomize=True, max_examples=scaled(30))
+settings.register_profile("separatrix", deadline=None, derandomize=True, max_examples=property_examples(30))
 settings.load_profile("separatrix")
 
 DATA = Path(os.environ.get("SEPARATRIX_DATA", Path(__file__).parents[2] / "shared" / "data"))

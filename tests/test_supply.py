@@ -145,3 +145,21 @@ def test_without_a_seed_the_global_generator_of_numpy_is_drawn_from():
         assert drawn == np.random.randint(10**9, size=3).tolist()
     finally:
         np.random.set_state(state)
+
+
+def test_the_lock_has_a_version_within_bounds_of_every_requirement():
+    text = (ROOT / "requirements.lock").read_text()
+    assert "://" not in text, "the lock must not name where packages come from"
+    locked = dict(re.findall(r"^([a-z0-9.-]+)==([0-9][^ ;]*)", text, re.MULTILINE))
+    entries = re.split(r"^(?=[a-z])", text, flags=re.MULTILINE)[1:]
+    assert len(entries) >= len(locked) > 100 and all(" --hash=sha256:" in entry for entry in entries)
+    needs = [*PROJECT["dependencies"], *(need for extra in ("dev", "docs", "release") for need in requirements(extra))]
+    for need in needs:
+        number, (low, _, high) = locked[normalized(need)], need.partition(">=")[2].partition(",<")
+        assert parts(number) >= parts(low) and (not high or parts(number) < parts(high)), (
+            f"run tools/lock.sh: {need}, {number}"
+        )
+
+
+def parts(number):
+    return [int(part) for part in re.findall(r"\d+", number)]

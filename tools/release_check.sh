@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Builds the wheel and the source distribution, looks into both, and tries the wheel in a clean environment of each Python
-# that is named, or else of python3 and those of 3.12 and 3.13 that are at hand. Needs `build` and `twine`.
+# Builds the wheel and the source distribution, looks into both, tries the wheel in a clean environment of each Python that is
+# named, or else of python3 and those of 3.12 to 3.14 that are at hand, and writes the bill of materials of the first
+# environment. Needs the extra `release`. All three files are left in $RELEASE_FOLDER if it is set.
 # Usage: tools/release_check.sh [python3.12 …]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
+release_folder=${RELEASE_FOLDER:+$(realpath -m "$RELEASE_FOLDER")}
 python -m build --outdir "$home/dist" . > "$home/build.log" || { cat "$home/build.log"; exit 1; }
 python -m twine check --strict "$home"/dist/*
 python - "$home/dist" <<'PY'
@@ -29,22 +31,44 @@ PY
 pythons=("$@")
 if [ $# = 0 ]; then
   pythons=(python3)
-  for version in 3.12 3.13; do
+  for version in 3.12 3.13 3.14; do
     for python in "python$version" "$HOME/.pyenv/versions/$version".*/bin/python; do
       if "$python" -c "" 2>/dev/null; then pythons+=("$python"); break; fi
     done
   done
 fi
+root=$PWD
 cd "$home"
 unset PYTHONPATH
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 for python in "${pythons[@]}"; do
   rm -rf "$home/venv" "$home/cache"
   export NUMBA_CACHE_DIR="$home/cache"
-  "$python" -m venv "$home/venv"
-  "$home/venv/bin/pip" install -q "$home"/dist/*.whl
+  "$python" -m venv --without-pip "$home/venv"
+  python -m pip --python "$home/venv/bin/python" install -q "$home"/dist/*.whl
   "$home/venv/bin/separatrix" --version
   "$home/venv/bin/separatrix" demo > "$home/demo.txt"
   grep -q "Pass 2 is clean" "$home/demo.txt"
   echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
+  if ! compgen -G "$home/dist/*.cdx.json" > /dev/null; then
+    bill=$(basename "$home"/dist/*.whl | cut -d- -f1,2).cdx.json
+    cyclonedx-py environment "$home/venv/bin/python" --pyproject "$root/pyproject.toml" --output-reproducible -o "$home/dist/$bill"
+    python - "$home/dist/$bill" "$root/pyproject.toml" <<'PY'
+import json
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+bill = json.loads(Path(sys.argv[1]).read_text())
+listed = {component["name"].lower().replace("_", "-") for component in bill["components"]}
+project = tomllib.loads(Path(sys.argv[2]).read_text())["project"]
+missing = {re.split("[^a-z0-9-]", need.lower())[0] for need in project["dependencies"]} - listed
+unversioned = [component["name"] for component in bill["components"] if not component.get("version")]
+if bill["metadata"]["component"]["name"] != project["name"] or missing or unversioned:
+    sys.exit(f"the bill of materials lacks {missing or 'nothing'}; without a version: {unversioned}")
+print(f"{Path(sys.argv[1]).name}: the wheel and {len(listed)} packages that it brings with it")
+PY
+  fi
 done
+if [ -n "$release_folder" ]; then mkdir -p "$release_folder" && cp "$home"/dist/* "$release_folder"; fi

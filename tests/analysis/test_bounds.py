@@ -26,7 +26,7 @@ from separatrix.data.lectures import EXAMPLES
 from separatrix.engine.rows import Rows
 from separatrix.engine.rules import RULES
 from support.public_estimators import LEARNERS
-from support.scale import scaled
+from support.scale import property_examples
 
 IRIS = load_iris()
 
@@ -143,7 +143,7 @@ def data(draw):
     return X, y
 
 
-@settings(max_examples=scaled(25))
+@settings(max_examples=property_examples(25))
 @given(
     data=data(),
     estimator=st.sampled_from(LEARNERS),

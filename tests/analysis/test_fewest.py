@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits, load_iris, load_svmlight_file
 from separatrix import fewest_mistakes, suspects
 from separatrix.analysis.fewest_mistakes import LinearRule
 from separatrix.data.lectures import EXAMPLES
-from support.scale import scaled
+from support.scale import property_examples
 
 XOR = EXAMPLES["L4.xor"]
 
@@ -138,7 +138,7 @@ def brute_force(X, y, tie):
     return best
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=property_examples(40))
 @given(
     points=st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.sampled_from([-1, 1])), min_size=2, max_size=7),
     tie=st.sampled_from(["mistake", "+1", "-1"]),

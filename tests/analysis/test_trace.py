@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from separatrix import AveragedPerceptron, MaxMarginClassifier, Perceptron, load, reference, save, trace
 from separatrix.cli import app
 from separatrix.data.lectures import EXAMPLES
-from support.scale import scaled
+from support.scale import property_examples
 
 IRIS = load_iris()
 
@@ -82,7 +82,7 @@ ORDERS = {
 }
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=property_examples(60))
 @given(
     data=integer_data(st.sampled_from([2, 3])),
     order=st.sampled_from(sorted(ORDERS)),

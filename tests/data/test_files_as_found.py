@@ -17,7 +17,7 @@ from separatrix.data.errors import DataError
 from separatrix.data.formats import NAMES
 from separatrix.data.reading import open_source
 from support.file_formats import TABLE, rows_of, write, written
-from support.scale import scaled
+from support.scale import property_examples
 
 # How tables of text are written.
 
@@ -110,7 +110,7 @@ def test_a_column_of_numbers_with_one_slip_is_not_taken_for_text(tmp_path):
 
 
 @given(st.text(',;\t "\n\r1a?', max_size=60))
-@settings(max_examples=scaled(150))
+@settings(max_examples=property_examples(150))
 def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
     options = {"format": "csv", "quote": "", "header": False, "missing": (), "on_error": "skip"}
     file = io.BytesIO(text.encode())
@@ -134,7 +134,7 @@ def test_delimited_text_without_quotes_is_its_lines_cut_at_the_delimiter(text):
 
 
 @given(st.text(',;\t "\n\r1a?', max_size=60), st.sampled_from(["auto", '"']), st.sampled_from(["raise", "skip"]))
-@settings(max_examples=scaled(150))
+@settings(max_examples=property_examples(150))
 def test_delimited_text_with_quotes_is_read_or_refused(text, quote, on_error):
     try:
         list(open_source(io.BytesIO(text.encode()), format="csv", quote=quote, on_error=on_error))
@@ -143,7 +143,7 @@ def test_delimited_text_with_quotes_is_read_or_refused(text, quote, on_error):
 
 
 @given(st.binary(max_size=80), st.sampled_from([None, "csv", "tsv", "svmlight", "jsonl", "parquet", "arrow", "npz"]))
-@settings(max_examples=scaled(100))
+@settings(max_examples=property_examples(100))
 def test_bytes_of_any_kind_are_read_or_refused(data, form):
     for prefix in (
         b"",

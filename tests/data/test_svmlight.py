@@ -22,7 +22,7 @@ from separatrix.data.errors import DataError
 from separatrix.data.formats.svmlight import MOST, parse
 from separatrix.data.streams import PADDING, Block
 from separatrix.kernels.parsing import svmlight as kernels
-from support.scale import scaled
+from support.scale import property_examples
 
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 TOKEN = re.compile(rb"[^ \t\r\x0b\x0c]+")
@@ -134,7 +134,7 @@ LINES = st.builds(
 
 
 @given(st.lists(LINES, max_size=8), st.sampled_from([0, 1]), st.sampled_from([MOST, 20]), st.booleans())
-@settings(max_examples=scaled(150))
+@settings(max_examples=property_examples(150))
 def test_lines_are_read_as_the_oracle_reads_them(lines, least, most, skip):
     agree("\n".join(lines).encode(), least, most, skip)
 
@@ -142,7 +142,7 @@ def test_lines_are_read_as_the_oracle_reads_them(lines, least, most, skip):
 @given(st.binary(max_size=60) | st.text("0123456789+-.eE:# \t\r\nqid,x\0", max_size=80).map(str.encode), st.booleans())
 @example(b"", True)
 @example(b"\n\n#\n 1", False)
-@settings(max_examples=scaled(200))
+@settings(max_examples=property_examples(200))
 def test_bytes_of_any_kind_are_read_as_the_oracle_reads_them(text, skip):
     agree(text, 0, MOST, skip)
 

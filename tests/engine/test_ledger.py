@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from separatrix import AveragedPerceptron, Perceptron, PocketPerceptron, VotedPerceptron
 from separatrix.engine.mistake_columns import Column
 from support.public_estimators import LEARNERS
-from support.scale import scaled
+from support.scale import property_examples
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(200, 9))
@@ -89,7 +89,7 @@ def test_weights_need_the_rows_from_somewhere():
         model.ledger_.at(10**6, X)
 
 
-@settings(max_examples=scaled(30))
+@settings(max_examples=property_examples(30))
 @given(st.integers(0, 10_000))
 def test_a_forged_ledger_does_not_verify(seed):
     rng = np.random.default_rng(seed)

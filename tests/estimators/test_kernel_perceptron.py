@@ -15,7 +15,7 @@ from separatrix import KernelPerceptron, Perceptron, VotedPerceptron, reference
 from separatrix.solvers import dual, dual_votes, kernel_matrix
 from support.integer_problems import FORMS, as_columns, integer_problems, recorded
 from support.kernel_runs import DIGITS, PREDICT_WITH, polynomial, visiting_order
-from support.scale import scaled
+from support.scale import property_examples
 
 XOR = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]]), np.array([1, -1, -1, 1])
 
@@ -61,7 +61,7 @@ def with_third_class(problem):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kernel", INTEGER_KERNELS)
 @pytest.mark.parametrize("cache_mb", [0, 1e-4, 1])
-@settings(max_examples=scaled(8))
+@settings(max_examples=property_examples(8))
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "+1", "-1"]),
@@ -101,7 +101,7 @@ def test_mistakes_and_predictions_are_those_of_the_reference(kernel, cache_mb, p
 
 
 @pytest.mark.usefixtures("small_blocks")
-@settings(max_examples=scaled(10))
+@settings(max_examples=property_examples(10))
 @given(
     problem=integer_problems(4),
     tie=st.sampled_from(["mistake", "-1"]),

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from separatrix import MaxMarginClassifier, margin
 from separatrix.data.lectures import EXAMPLES
 from separatrix.solvers.soft_margin import circulation
-from support.scale import scaled
+from support.scale import property_examples
 
 IRIS = load_iris()
 WDBC = load_breast_cancer()
@@ -216,7 +216,7 @@ def test_too_few_passes_say_so():
         MaxMarginClassifier(max_iter=2, random_state=0).fit(SCALED, WDBC.target)
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=property_examples(40))
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 30), d=st.integers(1, 4), K=st.integers(2, 4))
 def test_the_gap_closes_on_integer_data(seed, n, d, K):
     rng = np.random.default_rng(seed)

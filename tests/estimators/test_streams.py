@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from separatrix import AveragedPerceptron, Perceptron
 from support.public_estimators import ONLINE
-from support.scale import scaled
+from support.scale import property_examples
 
 FORMS = {
     "dense": np.asarray,
@@ -39,7 +39,7 @@ def same(one, other, X):
 @pytest.mark.parametrize("estimator", ONLINE)
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("K", [2, 4])
-@settings(max_examples=scaled(8))
+@settings(max_examples=property_examples(8))
 @given(cuts=st.lists(st.integers(0, 40), max_size=6).map(sorted), seed=st.integers(0, 100))
 def test_any_batches_are_one_pass_in_memory(estimator, form, K, cuts, seed):
     rng = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def test_any_batches_are_one_pass_in_memory(estimator, form, K, cuts, seed):
 
 
 @pytest.mark.parametrize("estimator", ONLINE)
-@settings(max_examples=scaled(15))
+@settings(max_examples=property_examples(15))
 @given(cuts=st.lists(st.integers(0, 30), max_size=5).map(sorted), seed=st.integers(0, 100))
 def test_classes_first_met_late_come_at_the_same_moment_whatever_the_batches(estimator, cuts, seed):
     rng = np.random.default_rng(seed)
@@ -147,7 +147,7 @@ def test_fit_then_partial_fit_goes_on_from_the_last_weights():
     assert np.array_equal(model.ledger_.weights(np.vstack([X, X])).coef, model.coef_)
 
 
-@settings(max_examples=scaled(25))
+@settings(max_examples=property_examples(25))
 @given(seed=st.integers(0, 1000), K=st.integers(2, 5))
 def test_sparse_dense_and_any_width_are_bit_identical_on_integers(seed, K):
     rng = np.random.default_rng(seed)

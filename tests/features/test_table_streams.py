@@ -18,11 +18,11 @@ from separatrix import TableFeatures
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import Origin
 from separatrix.features.columns import arrow_columns
-from support.scale import scaled
+from support.scale import property_examples
 from support.text_corpus import MIXED, same, same_state
 
 
-@settings(max_examples=scaled(10))
+@settings(max_examples=property_examples(10))
 @given(st.data())
 def test_batches_leave_no_trace(data):
     n = data.draw(st.integers(1, 60))

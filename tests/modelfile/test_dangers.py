@@ -20,7 +20,7 @@ from separatrix.engine import parcel
 from separatrix.modelfile.archive import FORMAT
 from separatrix.modelfile.errors import ModelFileError
 from support.round_trip import SPAM, TEXTS, X, Y, parts, signed
-from support.scale import scaled
+from support.scale import property_examples
 
 # Writing.
 
@@ -98,7 +98,7 @@ def refused(data, folder):
     return None
 
 
-@settings(max_examples=scaled(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=property_examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_files_load_equal_or_are_refused(good, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
@@ -154,7 +154,7 @@ def spoilt(good, data):
     return signed(body, arrays)
 
 
-@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=property_examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_hostile_files_with_a_right_sum_are_usable_or_refused(good, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()
@@ -182,7 +182,7 @@ def kernel_files(tmp_path_factory):
     return files
 
 
-@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=property_examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_hostile_kernel_perceptrons_are_usable_or_refused(kernel_files, tmp_path_factory, data):
     X, good = kernel_files[data.draw(st.integers(0, len(KERNELS) - 1))]
@@ -255,7 +255,7 @@ def compact_files(tmp_path_factory):
     return files
 
 
-@settings(max_examples=scaled(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=property_examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_hostile_compact_files_are_usable_or_refused(compact_files, tmp_path_factory, data):
     folder = tmp_path_factory.getbasetemp()

@@ -15,7 +15,7 @@ from separatrix import Certificate, Perceptron, certify
 from separatrix.data.lectures import EXAMPLES
 from separatrix.proofs.proof import Witness
 from support.brute_force import answer
-from support.scale import scaled
+from support.scale import property_examples
 
 
 def certified(X, y, **options):
@@ -98,7 +98,7 @@ def problems(draw):
     return np.array(X), np.array([*range(K), *rest]), K, draw(st.booleans())
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=property_examples(60))
 @given(problems())
 def test_verdict_separation_and_margin_are_those_of_enumeration(problem):
     X, y, K, bias = problem
@@ -121,7 +121,7 @@ def test_verdict_separation_and_margin_are_those_of_enumeration(problem):
             assert np.array_equal(right.astype(int), y)
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=property_examples(60))
 @given(problems(), st.randoms(use_true_random=False))
 def test_a_corrupted_certificate_never_verifies(problem, random):
     X, y, _, bias = problem
@@ -165,7 +165,7 @@ def corruptions(proof, X, random):
         yield replace(proof, equations=(*proof.equations, (Fraction(0),) * (proof.d + proof.bias)))
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=property_examples(40))
 @given(problems())
 def test_sparse_is_certified_like_dense(problem):
     X, y, _, bias = problem

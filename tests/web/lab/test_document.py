@@ -19,7 +19,7 @@ from separatrix.web.lab.menus import LEARNERS
 from separatrix.web.lab.page import embedded, inlined, page
 from separatrix.web.lab.points import random_set
 from separatrix.web.lab.recipe import Recipe
-from support.scale import scaled
+from support.scale import property_examples
 
 RECIPES = [
     *({"data": f"lecture:{name}"} for name in EXAMPLES),
@@ -136,7 +136,7 @@ def test_the_plane_says_what_it_hides():
     assert np.allclose(found["plane"]["across"][0], w / np.linalg.norm(w))
 
 
-@settings(max_examples=scaled(25))
+@settings(max_examples=property_examples(25))
 @given(st.integers(2, 6), st.floats(0, 1.5), st.integers(0, 99))
 def test_random_sets_have_the_margin_that_was_set(classes, gap, seed):
     X, y = random_set(40, classes, gap, 0.0, seed)

@@ -18,7 +18,7 @@ from separatrix.web.server.request_reader import Limits, RequestError, RequestRe
 from separatrix.web.server.store import SEGMENT, CommitStore
 from separatrix.web.server.store_folder import StoreError
 from separatrix.web.server.writer import Writer
-from support.scale import scaled
+from support.scale import property_examples
 from support.served_store import FRESH, ServedStore
 from support.server_process import examples, matrix
 
@@ -63,7 +63,7 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
     assert first.progressive.errors == whole.n_errors_ and model.radius_ == whole.radius_
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=property_examples(40))
 @given(st.lists(st.integers(1, 119), unique=True, max_size=8), st.integers(0, 5))
 def test_the_batches_leave_no_trace(cuts, seed):
     stream = list(examples(120, seed=seed, names=40))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.request_reader import LARGEST, Limits, RequestError, RequestReader
-from support.scale import scaled
+from support.scale import property_examples
 
 READER = RequestReader(None, Limits(features=20))
 names = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
@@ -52,7 +52,7 @@ def expected(body):
     return list(zip(rows, told.labels, strict=True))
 
 
-@settings(max_examples=scaled(100))
+@settings(max_examples=property_examples(100))
 @given(
     st.lists(examples, min_size=1, max_size=6),
     st.booleans(),
@@ -80,7 +80,7 @@ def test_what_programs_write_is_read_as_orjson_reads_it(stream, ascii_only, sepa
             assert [(name, np.float64(v).tobytes()) for name, v in mine] == [(n, np.float64(v).tobytes()) for n, v in theirs]
 
 
-@settings(max_examples=scaled(150))
+@settings(max_examples=property_examples(150))
 @given(st.lists(examples, min_size=1, max_size=3), st.data())
 def test_whatever_is_read_is_what_orjson_reads(stream, data):
     """Lines with something broken in them: if the kernel reads them at all, it is right."""
