@@ -322,11 +322,11 @@ def declared_options() -> dict[str, Declared]:
     return declared
 
 
-def size_of(text: str) -> int:
-    """Return a size such as 512M or 2G in bytes."""
+def size_of(text: str, option: str = "memory") -> int:
+    """Return a size such as 512M or 2G in bytes; `option` is named where it is none."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgGtT]?)i?[bB]?", text.strip())
     if not match:
-        raise DataError(f"memory={text!r} is not a size; use for example 512M or 2G")
+        raise DataError(f"{option}={text!r} is not a size; use for example 512M or 2G")
     return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
 
 

@@ -1,6 +1,6 @@
 """Listening on a port, and serving an application there until the process is asked to end.
 
-A client that does not send its request in time is disconnected; on shutdown every accepted request is finished.
+A client that does not send its request in time is disconnected; on shutdown, accepted requests have a few seconds to finish.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEADER_SECONDS = 10.0
 KEEP_ALIVE_SECONDS = 5
 CONNECTIONS = 4096
+GRACE_SECONDS = 3
+"""On shutdown, accepted requests are finished within this time; what is not answered then, never is."""
 _SWITCH_SECONDS = 0.0005
 """The interpreter's switch interval: a long computation in one thread must not delay predictions in another."""
 
@@ -115,7 +117,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=30,
+        timeout_graceful_shutdown=GRACE_SECONDS,
         limit_concurrency=CONNECTIONS,
     )
 

@@ -11,6 +11,7 @@ Try:
 import logging
 import os
 import shlex
+import signal
 import socket
 import sys
 import time
@@ -22,13 +23,15 @@ from typing import Annotated, Any
 import click
 
 from separatrix.cli.commands import options_from
-from separatrix.cli.errors import errors_reported, fail
+from separatrix.cli.errors import INTERNAL, errors_reported, fail
 from separatrix.data.errors import DataError
 from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import RULES, STREAMING
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOGS = {"events": "", "requests": "one line each", "payloads": "their contents, too"}
+KERNEL_MEMORY, LEAST_MEMORY = 128 << 20, 64 << 20
+"""What the compiled kernels take, and what --max-memory must leave for models and requests."""
 NEW_MODEL = ("learner", "rule", "C", "text", "bits")
 """The options of a model that starts from nothing."""
 
@@ -108,6 +111,19 @@ class ServeOptions:
     max_classes: Annotated[
         int, Option(group="running", min=2, rare=True, help="Maximum number of classes; more are refused.")
     ] = 5_000
+    name_limit: Annotated[
+        int,
+        Option(metavar="BYTES", group="running", min=1024, rare=True, help="Maximum size of all feature names in bytes."),
+    ] = 256 << 20
+    max_memory: Annotated[
+        str | None,
+        Option(
+            metavar="SIZE",
+            group="running",
+            rare=True,
+            help="Memory of the process, for example 2G; beyond, models do not grow. Default: 3/4 of the machine's.",
+        ),
+    ] = None
     queue_limit: Annotated[
         int, Option(group="running", min=1, rare=True, help="Maximum number of requests that wait to be learned from.")
     ] = 1_000
@@ -158,10 +174,12 @@ def serve(options: ServeOptions) -> int:
 
 
 def _serve(options: ServeOptions) -> None:
+    from separatrix.training.options import size_of
     from separatrix.web import listening
     from separatrix.web.server import snapshots
     from separatrix.web.server.app import Tokens, application
     from separatrix.web.server.live_model import warm
+    from separatrix.web.server.memory_budget import MemoryLimitError, ProcessMemory, megabytes, resident
     from separatrix.web.server.repair import repaired
     from separatrix.web.server.request_reader import Limits
     from separatrix.web.server.store import CommitStore
@@ -183,8 +201,14 @@ def _serve(options: ServeOptions) -> None:
         features=options.feature_limit,
         weights=options.weight_limit,
         classes=options.max_classes,
+        names=options.name_limit,
         waiting=options.queue_limit,
     )
+    max_memory = None if options.max_memory is None else size_of(options.max_memory, "--max-memory")
+    start = resident() + KERNEL_MEMORY
+    if max_memory is not None and max_memory < start + LEAST_MEMORY:
+        least = f"the server itself needs {megabytes(start + LEAST_MEMORY)}"
+        raise DataError(f"--max-memory {options.max_memory} is too little: {least}")
     listener = listening.listen(options.host, options.port)
     if options.accept_loss:
         for line in repaired(options.state):
@@ -192,11 +216,19 @@ def _serve(options: ServeOptions) -> None:
     store = CommitStore(options.state)
     try:
         snapshots.begin(store, options.model, {name: getattr(options, name) for name in NEW_MODEL})
-        writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every)
+        memory = ProcessMemory.of(max_memory, start)
+        writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every, memory=memory)
+    except MemoryLimitError as error:
+        store.close()
+        raise DataError(
+            f"the model does not fit into the memory that the server may use for models: {error}; "
+            f"allow more than the {megabytes(memory.limit)} of --max-memory"
+        ) from None
     except BaseException:
         store.close()
         raise
     warm(writer.buffer.learning)
+    writer.on_death = lambda: os.kill(os.getpid(), signal.SIGTERM)
     counts = writer.buffer.learning.progressive
     app = application(
         writer,
@@ -209,6 +241,8 @@ def _serve(options: ServeOptions) -> None:
     click.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}", err=True)
     announcement = f"serving {options.state} on {listening.url_of(listener)} (Ctrl-C ends it)"
     listening.serve(app, listener, lambda: click.echo(announcement, err=True))
+    if writer.fatal:
+        fail("serve", f"{writer.fatal}; everything acknowledged is on disk", INTERNAL)
     click.echo("ended; everything acknowledged is on disk", err=True)
 
 

@@ -17,11 +17,12 @@ from typing import NamedTuple
 import orjson
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from separatrix.learners.online import OnlineLearner
 from separatrix.web.server import openapi, queries, snapshots
+from separatrix.web.server.bodies import BodyReader, PartedResponse, ReleaseMiddleware
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.writer import Writer
@@ -32,8 +33,11 @@ log = logging.getLogger("separatrix.serve")
 LINES = "application/x-ndjson"
 SMALL_BODY = 1 << 14
 """Bodies up to this size are parsed in the event loop, longer ones in a thread."""
-BODY_SECONDS = 20.0
-"""A request body must arrive within this time."""
+WRONG_TOKEN = "the token is wrong"
+LEAST_DELAY, MOST_DELAY = 1.0, 10.0
+"""The seconds after which a request with a wrong token is answered."""
+LOG_SECONDS = 10.0
+"""Wrong tokens are logged at most once in this time."""
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 _PAGES = {
     "/": ("index.html", "text/html"),
@@ -48,48 +52,53 @@ class Tokens(NamedTuple):
     read: str = ""
     learn: str = ""
 
-    def check(self, request: Request, learning: bool) -> None:
-        """Raise RequestError unless the request has a sufficient token."""
+    def refusal(self, request: Request, learning: bool) -> RequestError | None:
+        """Return why a request may not pass, or None."""
         if not (self.read or self.learn):
-            return
+            return None
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         token = value.strip().encode() if scheme.lower() == "bearer" else b""
         may_learn = hmac.compare_digest(token, self.learn.encode()) and bool(self.learn)
         may_read = hmac.compare_digest(token, self.read.encode()) and bool(self.read)
+        if not token:
+            return RequestError(401, "a token is required; send the header Authorization: Bearer …")
         if not (may_learn or may_read):
-            raise RequestError(401, "a token is required; send the header Authorization: Bearer …")
+            return RequestError(401, WRONG_TOKEN)
         if learning and not may_learn:
-            raise RequestError(403, "this token permits reading only")
+            return RequestError(403, "this token permits reading only")
+        return None
 
 
-class BodyReader:
-    """Reads request bodies; their total size in memory and the time for each are limited."""
+class Gatekeeper:
+    """Lets requests with the right token pass; wrong tokens are counted, logged, and answered late."""
 
-    def __init__(self, limit: int, payloads_logged: bool) -> None:
-        self.limit, self.payloads_logged = limit, payloads_logged
-        self.bytes_in_memory = 0
+    def __init__(self, tokens: Tokens) -> None:
+        self.tokens = tokens
+        self.wrong = self._delayed = self._unlogged = 0
+        self._logged_at = -LOG_SECONDS
 
-    async def body(self, request: Request) -> bytes:
-        """Return the body of a request."""
-        parts, size = [], 0
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                async for part in request.stream():
-                    if self.bytes_in_memory + len(part) > self.limit:
-                        raise RequestError(429, "too many requests are being read: try again shortly", 1)
-                    self.bytes_in_memory += len(part)
-                    size += len(part)
-                    parts.append(part)
-        except TimeoutError:
-            raise RequestError(408, f"the body did not arrive within {BODY_SECONDS:g} seconds") from None
-        except ClientDisconnect:
-            raise RequestError(400, "the client disconnected") from None
-        finally:
-            self.bytes_in_memory -= size
-        body = b"".join(parts)
-        if self.payloads_logged:
-            log.info("%s %s", request.url.path, body[:2000].decode("utf-8", "replace"))
-        return body
+    async def check(self, request: Request, learning: bool) -> None:
+        """Raise RequestError unless the request has a sufficient token."""
+        refusal = self.tokens.refusal(request, learning)
+        if refusal is None:
+            return
+        if refusal.message == WRONG_TOKEN:
+            self._count(request)
+            self._delayed += 1
+            try:  # the more of them come at a time, the later they are answered: some ten a second at most
+                await asyncio.sleep(min(MOST_DELAY, LEAST_DELAY + 0.1 * self._delayed))
+            finally:
+                self._delayed -= 1
+        raise refusal
+
+    def _count(self, request: Request) -> None:
+        self.wrong += 1
+        self._unlogged += 1
+        now = time.monotonic()
+        if now >= self._logged_at + LOG_SECONDS:
+            client = request.client.host if request.client else "an unknown address"
+            log.warning("%d requests with a wrong token, the last one from %s", self._unlogged, client)
+            self._logged_at, self._unlogged = now, 0
 
 
 def application(
@@ -101,11 +110,12 @@ def application(
     payloads_logged: bool = False,
 ) -> Starlette:
     """Return the application of a writer; its lifespan starts and closes the writer."""
-    limits, allowed = writer.limits, tokens or Tokens()
+    limits, allowed = writer.limits, Gatekeeper(tokens or Tokens())
     reader = writer.reader
     schema = openapi.document(reader.field)
     request_metrics = RequestMetrics(set(schema["paths"]) | set(_PAGES), requests_logged)
-    bodies = BodyReader(limits.waiting_bytes, payloads_logged)
+    budget = writer.memory.requests
+    bodies = BodyReader(budget, payloads_logged)
     reading_store = writer.store.reader()
     saving = asyncio.Lock()
     started = time.time()
@@ -119,6 +129,7 @@ def application(
 
     app = skeleton(hosts=hosts, body_limit=limits.body, lifespan=lifespan)
     app.add_exception_handler(RequestError, _request_error)
+    app.add_middleware(ReleaseMiddleware, budget=budget)
     app.add_middleware(MetricsMiddleware, metrics=request_metrics)
 
     async def examples(request: Request, labelled: bool) -> tuple[RequestExamples, bytes, bool]:
@@ -131,19 +142,28 @@ def application(
         return await asyncio.to_thread(read, body, labelled), body, in_lines
 
     async def predict(request: Request) -> Response:
-        allowed.check(request, False)
+        await allowed.check(request, False)
         parsed, body, in_lines = await examples(request, False)
-        request_metrics.predicted += parsed.n
         if not in_lines:
+            request_metrics.predicted += 1
             return JSON(queries.predictions(writer.buffer, parsed)[0])
-        if len(body) <= SMALL_BODY:
-            reply = queries.prediction_lines(writer.buffer, parsed)
-        else:
-            reply = await asyncio.to_thread(queries.prediction_lines, writer.buffer, parsed)
-        return Response(reply, media_type=LINES)
+        with writer.buffer.reading() as (live_model, _):
+            n_classes = len(live_model.classes)
+        limits.check_scores(parsed.n, n_classes)
+        request_metrics.predicted += parsed.n
+        at_once = queries.rows_at_once(n_classes)
+        if len(body) <= SMALL_BODY and parsed.n <= at_once:
+            return Response(queries.prediction_lines(writer.buffer, parsed), media_type=LINES)
+
+        async def parts() -> AsyncIterator[bytes]:
+            for begin in range(0, parsed.n, at_once):
+                some = parsed.part(begin, min(begin + at_once, parsed.n))
+                yield await asyncio.to_thread(queries.prediction_lines, writer.buffer, some)
+
+        return PartedResponse(parts(), LINES)
 
     async def learn(request: Request) -> Response:
-        allowed.check(request, True)
+        await allowed.check(request, True)
         key = request.headers.get("idempotency-key")
         if key is not None and not _KEY.fullmatch(key):
             raise RequestError(
@@ -157,23 +177,23 @@ def application(
         return Response(await asyncio.wrap_future(writer.submit(parsed, key, body)), media_type="application/json")
 
     async def explain(request: Request) -> Response:
-        allowed.check(request, False)
+        await allowed.check(request, False)
         body = await bodies.body(request)
         classes = [request.query_params.get(name) for name in ("class", "against")]
         return JSON(await asyncio.to_thread(lambda: queries.explanation(writer.buffer, reader.one(body, False), *classes)))
 
     async def undo(request: Request) -> Response:
-        allowed.check(request, True)
+        await allowed.check(request, True)
         number = _mistake_number(await bodies.body(request))
         return Response(await asyncio.wrap_future(writer.undo(number)), media_type="application/json")
 
     async def ledger(request: Request) -> Response:
-        allowed.check(request, False)
+        await allowed.check(request, False)
         before, limit = (_query_number(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
         return JSON(await asyncio.to_thread(queries.ledger_page, reading_store, writer.buffer, before, limit or 50))
 
     async def stats(request: Request) -> Response:
-        allowed.check(request, False)
+        await allowed.check(request, False)
         with writer.buffer.reading() as (live_model, number):
             reply = live_model.progressive.summary(live_model.classes)
             reply |= {"features": live_model.n_names, "commits": number, "learner": _learner_name(live_model.learner)}
@@ -186,7 +206,7 @@ def application(
         return JSON(reply)
 
     async def model(request: Request) -> Response:
-        allowed.check(request, False)
+        await allowed.check(request, False)
         if saving.locked():
             raise RequestError(429, "another model file is being written: try again shortly", 1)
         async with saving:
@@ -196,14 +216,14 @@ def application(
         return FileResponse(path, media_type="application/octet-stream", filename=name, background=cleanup)
 
     async def metrics(request: Request) -> Response:
-        allowed.check(request, False)
-        return Response(request_metrics.text(writer), media_type="text/plain; version=0.0.4")
+        await allowed.check(request, False)
+        return Response(request_metrics.text(writer, allowed.wrong), media_type="text/plain; version=0.0.4")
 
     async def healthz(request: Request) -> Response:
         return JSON({"status": "alive"})
 
     async def readyz(request: Request) -> Response:
-        if trouble := writer.trouble or writer.store.problem():
+        if trouble := writer.problem():
             raise RequestError(503, trouble, 5)
         return JSON({"status": "ready"})
 

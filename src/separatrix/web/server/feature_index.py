@@ -36,6 +36,8 @@ class FeatureIndex:
     def __init__(self, names: Iterable[str]) -> None:
         self.listed: list[str] = []
         self.column: dict[str, int] = {}
+        self.n_bytes = 0
+        """The bytes of all names together, in UTF-8."""
         self._seed = np.uint64(secrets.randbits(64))
         self._room = 0
         self._stamp = 1
@@ -52,6 +54,7 @@ class FeatureIndex:
         for name in names:
             self.column[name] = len(self.listed)
             self.listed.append(name)
+            self.n_bytes += len(name.encode())
 
     def columns_of(self, names: list[str]) -> Ints:
         """Return the column of each name, giving the next columns to new names."""
@@ -65,6 +68,7 @@ class FeatureIndex:
         """Remove all but the first n names."""
         for name in self.listed[n:]:
             del self.column[name]
+            self.n_bytes -= len(name.encode())
         del self.listed[n:]
         if self._written > n:
             self._written = n

@@ -139,6 +139,10 @@ class LiveModel:
             self._make_room(names, classes)
         self.table.add(label)
 
+    def bytes_for(self, names: int, classes: int) -> int:
+        """Return how much memory a server needs for this model with so many names and classes."""
+        return live_weights.bytes_for(self.learner, self.run, names, classes)
+
     def _make_room(self, names: int, classes: int) -> None:
         """Let the weights have room for so many names and, where each class has its output, so many classes."""
         self.n_names = max(self.n_names, names)
@@ -222,7 +226,7 @@ class LiveModel:
             assert self.run is not None
             most = _WORK // self.run.last.K
             stop = int(np.searchsorted(block.indptr, block.indptr[start] + most, side="right")) - 1
-            stop = min(max(stop, start + 1), end)
+            stop = min(max(stop, start + 1), start + max(1, most), end)
             yield start, stop
             start = stop
 

@@ -7,11 +7,15 @@ from copy import copy, deepcopy
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
+from separatrix.engine.rules import RULES
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.web.server.class_table import ClassTable
 
 LEAST_COLUMNS = 64
+_COPIES = 6.5
+"""Copies of the weights in memory: one that learns, one that predicts, and up to 4.5 while a snapshot is written."""
 _FEW_CLASSES = 8
 """Up to so many classes the weights have no spare room for others: a spare output costs time and memory."""
 
@@ -27,6 +31,13 @@ def room_for(run: Run | None, names: int, classes: int) -> tuple[int, int]:
     if classes > 2 and classes > K:
         K = classes if classes <= _FEW_CLASSES else max(classes, K + K // 2)
     return K, d
+
+
+def bytes_for(learner: LinearLearner, run: Run | None, names: int, classes: int) -> int:
+    """Return how much memory a server needs for the weights of so many names and classes, a snapshot included."""
+    K, d = room_for(run, names, classes)
+    n_arrays = 1 + learner.averages + (RULES[learner.rule].spread == "diagonal")
+    return int(_COPIES * n_arrays * K * d * 8)
 
 
 def make_room(run: Run, names: int, classes: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from separatrix.web.server.memory_budget import resident
 from separatrix.web.server.writer import Writer
 
 log = logging.getLogger("separatrix.serve")
@@ -34,8 +35,9 @@ class RequestMetrics:
         if self.requests_logged:
             log.info("%s %s %d %.1f ms", method, label, status, 1000 * seconds)
 
-    def text(self, writer: Writer) -> str:
+    def text(self, writer: Writer, wrong_tokens: int) -> str:
         """Return all metrics in the Prometheus text format."""
+        memory = writer.memory
         with writer.buffer.reading() as (live_model, number):
             counts, features, classes = live_model.progressive, live_model.n_names, len(live_model.classes)
             totals = counts.examples, counts.errors, counts.mistakes
@@ -65,7 +67,14 @@ class RequestMetrics:
             ),
             *_metric("separatrix_predictions_total", "counter", "Examples predicted since start-up.", self.predicted),
             *_metric("separatrix_waiting", "gauge", "Requests waiting to be learned from.", writer.waiting),
-            *_metric("separatrix_ready", "gauge", "Whether the last write succeeded.", int(not writer.trouble)),
+            *_metric("separatrix_ready", "gauge", "Whether the server can learn.", int(not writer.problem())),
+            *_metric(
+                "separatrix_wrong_tokens_total", "counter", "Requests with a wrong token since start-up.", wrong_tokens
+            ),
+            *_metric("separatrix_memory_limit_bytes", "gauge", "What the process may use.", memory.limit),
+            *_metric("separatrix_memory_models_bytes", "gauge", "Claimed for models.", memory.models.claimed),
+            *_metric("separatrix_memory_requests_bytes", "gauge", "Claimed for requests.", memory.requests.claimed),
+            *_metric("separatrix_memory_resident_bytes", "gauge", "What the process holds.", resident()),
             *_metric(
                 "separatrix_snapshot_timestamp_seconds", "gauge", "Unix time of the last snapshot.", writer.snapshot_time
             ),

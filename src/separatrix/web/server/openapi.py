@@ -123,16 +123,16 @@ _SCHEMAS: dict[str, Any] = {
 
 _REASONS = {
     400: "invalid JSON, or an invalid request",
-    401: "a token is required",
+    401: "a token is missing, or wrong",
     403: "the token permits reading only, or the request is cross-origin",
     404: "not found",
     408: "the body did not arrive in time",
     409: "not possible in the current state",
-    413: "the request exceeds a limit",
+    413: "the request exceeds a limit: send less at a time",
     421: "the server does not answer to this host",
-    422: "valid JSON, but not a valid request",
+    422: "valid JSON, but not a valid request, or the model would grow beyond a limit",
     429: "the server is busy: retry after Retry-After seconds",
-    503: "the store cannot be written: retry after Retry-After seconds",
+    503: "not learned from, unless the message says otherwise: retry after Retry-After seconds with the same key",
 }
 
 
@@ -159,7 +159,7 @@ def document(field: str) -> dict[str, Any]:
         return {"required": True, "content": content}
 
     reading = _errors(400, 408, 413, 422, 429)
-    predicted = _json("Prediction", "the prediction, or one per line")
+    predicted = _json("Prediction", "the prediction, or one per line, each with the commit that made it")
     predicted["content"]["application/x-ndjson"] = {"schema": {"type": "string"}}
     key = {
         "name": "Idempotency-Key",
@@ -236,7 +236,7 @@ def document(field: str) -> dict[str, Any]:
         "/ledger": {
             "get": operation(
                 "ledger",
-                "List the mistakes, newest first.",
+                "List the mistakes, newest first; a page may be shorter than `limit`, and `next` continues it.",
                 _json("Ledger", "a page of mistakes"),
                 _errors(422),
                 parameters=paging,
@@ -261,7 +261,11 @@ def document(field: str) -> dict[str, Any]:
         },
         "/readyz": {
             "get": operation(
-                "readyz", "Whether the server can learn.", _json("Health", "ready"), _errors(503), security=anyone
+                "readyz",
+                "Whether the server can learn.",
+                _json("Health", "the store and both threads are well"),
+                _errors(503),
+                security=anyone,
             )
         },
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,9 @@ from separatrix.web.server.store import CommitStore
 
 MOST_SCORES = 10
 """A prediction lists the scores of at most so many classes, the highest first."""
+PAGE_BYTES = 4 << 20
+"""A page of mistakes ends after so many bytes, however many were asked for."""
+_READ_AT_ONCE = 20
 _NO_CAUSES = "the mistakes are in the ledger"
 
 
@@ -40,9 +44,13 @@ def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[st
         decisions, labels = live_model.decide(scores), list(live_model.labels)
     if len(labels) == 2:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
+    scores = scores[:, : len(labels)]
+    orders: Iterable[list[int]] = repeat(list(range(len(labels))))
+    if len(labels) > MOST_SCORES:
+        orders = np.argsort(-scores, axis=1, kind="stable")[:, :MOST_SCORES].tolist()
     replies = []
-    for label, row in zip(decisions, scores[:, : len(labels)].tolist(), strict=True):
-        ranked = sorted(zip(row, labels, strict=True), key=lambda pair: -pair[0])[:MOST_SCORES]
+    for label, row, order in zip(decisions, scores.tolist(), orders, strict=False):
+        ranked = sorted(((row[k], labels[k]) for k in order), key=lambda pair: -pair[0])
         listed = [{"class": name, "score": score} for score, name in ranked]
         replies.append({"prediction": label, "scores": listed, "commit": number})
     return replies
@@ -52,6 +60,11 @@ def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples) -> bytes:
     """Return the prediction of each example, one JSON object per line."""
     replies = predictions(buffer, examples)
     return b"".join(orjson.dumps(reply, option=orjson.OPT_APPEND_NEWLINE) for reply in replies)
+
+
+def rows_at_once(n_classes: int) -> int:
+    """Return how many examples are predicted at a time, so that their scores take little memory and time."""
+    return max(1, min(1000, 1_000_000 // max(1, n_classes)))
 
 
 def explanation(
@@ -112,10 +125,15 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
     with buffer.reading() as (live_model, _):
         classes, base = [*live_model.classes, None], live_model.steps - live_model.progressive.examples
         total = live_model.progressive.mistakes
-    mistakes = []
-    for number, when, at, commit in store.mistakes_page(1 << 62 if before is None else before, limit):
-        mistakes.append(
-            {
+    mistakes: list[dict[str, Any]] = []
+    size, before = 0, 1 << 62 if before is None else before
+    while len(mistakes) < limit and size < PAGE_BYTES:
+        page = store.mistakes_page(before, min(_READ_AT_ONCE, limit - len(mistakes)))
+        if not page:
+            break
+        before = page[-1][0]
+        for number, when, at, commit in page:
+            mistake = {
                 "number": number,
                 "time": when,
                 "example": int(commit.step[at]) - base,
@@ -125,7 +143,10 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
                 "undone": number in undone,
                 **_source(commit, at, buffer.index),
             }
-        )
+            mistakes.append(mistake)
+            size += len(orjson.dumps(mistake))
+            if size >= PAGE_BYTES:
+                break
     following = mistakes[-1]["number"] if mistakes and mistakes[-1]["number"] > 1 else None
     return {"mistakes": mistakes, "total": total, "next": following}
 

@@ -28,6 +28,8 @@ MOST_LETTERS = 1000
 LARGEST = 1e100
 """The largest allowed absolute value of a feature."""
 _NUMBERS = {int, float, bool}
+_PART = 1 << 17
+"""Lines are parsed in parts of about so many bytes."""
 
 
 class RequestError(Exception):
@@ -45,9 +47,20 @@ class Limits(NamedTuple):
     features: int = 10_000
     weights: int = 50_000_000
     classes: int = 5_000
+    names: int = 256 << 20
+    """The bytes of the names of all features."""
+    scores: int = 20_000_000
+    """The scores of a request: examples × classes."""
     waiting: int = 1_000
     """The number of requests that may wait to be learned from."""
     waiting_bytes: int = 64 << 20
+
+    def check_scores(self, n: int, classes: int) -> None:
+        """Raise RequestError if so many examples of a request need too many scores."""
+        if n > 1 and n * classes > self.scores:
+            remedy = f"send at most {max(1, self.scores // classes):,} examples at a time"
+            limit = f"the limit of {self.scores:,} scores per request"
+            raise RequestError(413, f"{n:,} examples × {classes:,} classes exceed {limit}: {remedy}")
 
 
 class RequestExamples(NamedTuple):
@@ -64,6 +77,18 @@ class RequestExamples(NamedTuple):
     def n(self) -> int:
         """The number of examples."""
         return len(self.indptr) - 1
+
+    def part(self, begin: int, end: int) -> RequestExamples:
+        """Return some of the examples, to predict."""
+        first, last = self.indptr[begin], self.indptr[end]
+        return RequestExamples(
+            None if self.names is None else self.names[first:last],
+            self.indices[first:last],
+            self.data[first:last],
+            self.indptr[begin : end + 1] - first,
+            [],
+            None if self.sources is None else self.sources[begin:end],
+        )
 
     def rows(self, columns: Ints) -> SparseRows:
         """Return the examples as rows, given the column of each value."""
@@ -101,11 +126,20 @@ class RequestReader:
 
     def lines(self, body: bytes, labelled: bool) -> RequestExamples:
         """Parse one JSON object per line; blank lines are skipped."""
-        all_lines = body.split(b"\n")
-        numbers = [number for number, line in enumerate(all_lines) if line and not line.isspace()]
-        if not numbers:
+        parts: list[RequestExamples] = []
+        start = n_before = 0
+        while start < len(body):  # part after part: parsed JSON takes far more memory than rows
+            end = body.find(b"\n", start + _PART) + 1 if self.field == "features" else 0
+            all_lines = body[start : end or len(body)].split(b"\n")
+            numbers = [number for number, line in enumerate(all_lines) if line and not line.isspace()]
+            if numbers:
+                lines, place = [all_lines[number] for number in numbers], _places(numbers, n_before + 1)
+                parts.append(self._examples(lines, labelled, place))
+            n_before += len(all_lines) - 1
+            start = end or len(body)
+        if not parts:
             raise RequestError(422, "the body contains no example: send one JSON object per line")
-        return self._examples([all_lines[number] for number in numbers], labelled, lambda i: f"line {numbers[i] + 1}: ")
+        return parts[0] if len(parts) == 1 else _joined(parts)
 
     def _examples(self, lines: list[bytes], labelled: bool, place: Callable[[int], str]) -> RequestExamples:
         inputs: list[Any] = []
@@ -244,6 +278,24 @@ class RequestReader:
         unused = set(self.features.left_out())
         table = {name: _column(name, [row.get(name) for row in rows], place) for name in columns if name not in unused}
         return _RequestTable(pa.table(table), _Lines(place))
+
+
+def _places(numbers: list[int], first: int) -> Callable[[int], str]:
+    """Return a function that names the place of an example, given the numbers of the lines from line `first` on."""
+    return lambda i: f"line {numbers[i] + first}: "
+
+
+def _joined(parts: list[RequestExamples]) -> RequestExamples:
+    """Return examples of named features that were parsed in parts."""
+    ends = np.cumsum([0, *(len(part.data) for part in parts)])
+    return RequestExamples(
+        list(chain.from_iterable(part.names or () for part in parts)),
+        np.empty(0, np.int64),
+        np.concatenate([part.data for part in parts]),
+        np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))]),
+        list(chain.from_iterable(part.labels for part in parts)),
+        None,
+    )
 
 
 class _Lines(NamedTuple):

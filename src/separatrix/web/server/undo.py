@@ -35,9 +35,10 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
         answer.set_exception(RequestError(409, reason))
         return
     commit = learning.undoing(number, page[0][3], page[0][2])
+    reply = orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"})
     if rebuilt is None:
         learning.apply(commit)
-        writer.write(commit, [])
+        writer.write(commit, [], [(answer, reply)])
         buffer.follow(commit)
     else:
         rebuilt.progressive.undone = learning.progressive.undone + 1
@@ -45,6 +46,5 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
         snapshot = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning), stays=True)
         snapshot.write(snapshots.rebuilt_path(store, store.last + 1))
         buffer.restart(rebuilt)
-        writer.write(commit, [])
+        writer.write(commit, [], [(answer, reply)])
         buffer.restart()
-    answer.set_result(orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"}))

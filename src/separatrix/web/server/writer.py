@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Condition, Thread
-from typing import Any, NamedTuple
-
-import numpy as np
-import orjson
+from typing import Any
 
 from separatrix.web.server import snapshots, undo
+from separatrix.web.server.admission import Admission
 from separatrix.web.server.commits import Commit, SparseRows, stacked
 from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.jobs import Answer, Job, LearnRequest, MaintenanceJob, UndoRequest, fail, refusal, replies_to
+from separatrix.web.server.live_model import LearningStoppedError
+from separatrix.web.server.memory_budget import ProcessMemory
 from separatrix.web.server.request_reader import Limits, RequestError, RequestExamples, RequestReader
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import StoreError
@@ -32,57 +32,37 @@ log = logging.getLogger("separatrix.serve")
 IN_RUNS = "what is learned last overrides what came before, and the progressive error is too low; send examples mixed"
 
 HEAD_SECONDS = 1.0
+DRAIN_SECONDS, STOP_SECONDS, SNAPSHOT_SECONDS = 1.0, 1.0, 3.0
+"""At the end: for what waits to be learned from, for learning to stop, and for the last snapshot."""
 MOST_AT_ONCE = 1 << 16
 """The approximate limit on the examples of one commit."""
-
-
-class LearnRequest(NamedTuple):
-    """A waiting request to learn: its examples, or lines still to be parsed, its idempotency key, and the future reply."""
-
-    examples: RequestExamples | None
-    raw: bytes
-    key: bytes
-    body: bytes
-    """A checksum of the request body: one key must not be used for two different requests."""
-    size: int
-    answer: Future[bytes]
-
-    @property
-    def n(self) -> int:
-        """The approximate number of its examples."""
-        return self.raw.count(b"\n") + 1 if self.examples is None else self.examples.n
-
-
-class UndoRequest(NamedTuple):
-    """A request to undo a mistake."""
-
-    number: int
-    answer: Future[bytes]
-
-
-class MaintenanceJob(NamedTuple):
-    """A task that the writer's thread runs between two groups of requests."""
-
-    act: Callable[[], None]
-    answer: Future[bytes]
-
-
-Job = LearnRequest | UndoRequest | MaintenanceJob
 
 
 class Writer:
     """Learns from requests, one group after another, and writes the store."""
 
     def __init__(
-        self, store: CommitStore, limits: Limits, *, keep_all: bool = False, snapshot_seconds: float = 60.0
+        self,
+        store: CommitStore,
+        limits: Limits,
+        *,
+        keep_all: bool = False,
+        snapshot_seconds: float = 60.0,
+        memory: ProcessMemory | None = None,
     ) -> None:
         self.store, self.limits, self.keep_all = store, limits, keep_all
+        _remove_unfinished(store)
         live_model, names, snapshot = snapshots.recover(store)
         self.replayed = store.last - snapshot
         self.buffer = DoubleBuffer(live_model, names, store.last)
         self.reader = RequestReader(live_model.features, limits)
-        self.trouble = ""
-        """Why the store cannot be written at the moment; empty if it can."""
+        self.memory = memory or ProcessMemory.of()
+        self.admission = Admission(self.reader, self.memory.models)
+        self.admission.claim(self.buffer)
+        self.trouble = self.keeper_trouble = self.fatal = ""
+        """Why nothing can be learned, or maintained, at the moment, and why a thread has ended; empty if all is well."""
+        self.on_death: Callable[[], None] = lambda: None
+        """Called once a thread has ended that must not: the process should end."""
         self.commits = self.keyed_again = 0
         self.commit_seconds = self.snapshot_time = 0.0
         self._snapshot_seconds = snapshot_seconds
@@ -90,7 +70,11 @@ class Writer:
         self._queue: deque[Job] = deque()
         self._bytes = 0
         self._wake = Condition()
-        self._closing = self._runs_logged = False
+        self._closing = self._stopping = self._tidying = self._runs_logged = False
+        self._is_behind = False
+        """Whether the copy that learns is to be made anew, because learning failed."""
+        self._pending: tuple[int, Commit, list[Answer]] | None = None
+        """The commit that is being written, its number, and the answers of those who wait for it."""
         self._thread = Thread(target=self._work, name="writer", daemon=True)
         self._maintenance = Thread(target=self._maintain, name="maintenance", daemon=True)
 
@@ -98,6 +82,12 @@ class Writer:
         """Start the threads."""
         self._thread.start()
         self._maintenance.start()
+
+    def problem(self) -> str:
+        """Return why the server cannot learn at the moment; empty if nothing is known to be wrong."""
+        ended = next((thread.name for thread in (self._thread, self._maintenance) if not thread.is_alive()), "")
+        ended = ended and f"the {ended} thread has ended: restart the server"
+        return self.fatal or ended or self.trouble or self.keeper_trouble or self.store.problem()
 
     @property
     def waiting(self) -> int:
@@ -120,8 +110,10 @@ class Writer:
 
     def _enqueue(self, request: Job, size: int) -> None:
         with self._wake:
+            if self.fatal:
+                raise RequestError(503, f"not learned from: {self.fatal}", 5)
             if self._closing:
-                raise RequestError(503, "the server is shutting down", 5)
+                raise RequestError(503, "not learned from: the server is shutting down", 5)
             if len(self._queue) >= self.limits.waiting or (self._queue and self._bytes + size > self.limits.waiting_bytes):
                 raise RequestError(429, "too many requests are waiting to be learned from: try again shortly", 1)
             self._queue.append(request)
@@ -129,55 +121,113 @@ class Writer:
             self._wake.notify_all()
 
     def close(self) -> None:
-        """Learn from everything that was accepted, write a snapshot, and close the store."""
+        """Learn from what was accepted, write a snapshot, and close the store; each of them only as long as it takes little.
+
+        What was not learned from is answered so; what was learned from is on the disk, snapshot or not.
+        """
         with self._wake:
-            self._closing = True
+            self._closing = self._tidying = True
             self._wake.notify_all()
-        if self._thread.is_alive():
-            self._thread.join()
-            self._maintenance.join()
-            self._maybe_snapshot(at_end=True)
-        self.store.close()
+        if self._thread.ident is not None:
+            self._thread.join(DRAIN_SECONDS)
+            self._stopping = True
+            self._thread.join(STOP_SECONDS)
+            self._maintenance.join(SNAPSHOT_SECONDS)
+        if self._thread.is_alive() or self._maintenance.is_alive():  # the store is still in use
+            log.warning("the last snapshot was not finished in time; the next start replays commits")
+            _remove_unfinished(self.store)
+        else:
+            self.store.close()
 
     # The writer's thread.
 
     def _work(self) -> None:
-        while group := self._next_group():
-            try:
-                if isinstance(group[0], UndoRequest):
-                    undo.undo_mistake(self, group[0].number, group[0].answer)
-                elif isinstance(group[0], MaintenanceJob):
-                    group[0].act()
-                else:
-                    self._learn([request for request in group if isinstance(request, LearnRequest)])
-            except Exception as error:
-                is_store_error = isinstance(error, StoreError)
-                log.error("%d requests were not learned from: %s", len(group), error, exc_info=not is_store_error)
-                reply = RequestError(500, "internal error; see the log of the server")
-                if is_store_error:
-                    reply = RequestError(503, str(error), 5)
-                self._recover()
-                for request in group:
-                    fail(request.answer, reply)
+        try:
+            while group := self._next_group():
+                try:
+                    self._catch_up()
+                    if isinstance(group[0], UndoRequest):
+                        undo.undo_mistake(self, group[0].number, group[0].answer)
+                    elif isinstance(group[0], MaintenanceJob):
+                        group[0].act()
+                    else:
+                        self._learn([request for request in group if isinstance(request, LearnRequest)])
+                except Exception as error:
+                    self._answer_failed(group, error)
+        except BaseException as error:
+            self._die("writer", error)
+
+    def _answer_failed(self, group: list[Job], error: Exception) -> None:
+        """After a failure, resume from what is stored, and answer what was not answered yet."""
+        pending, self._pending, self._is_behind = self._pending, None, True
+        trouble, reason, is_stored = "", "not learned from: ", False
+        try:
+            if pending is not None:
+                self.store.reread()
+                is_stored = self._is_stored(*pending[:2])
+            if not self._stopping:
+                self._catch_up()
+            if isinstance(error, StoreError):
+                trouble = f"the last write to the store failed: {error}"
+        except Exception as problem:
+            trouble = f"learning is refused until the model can be brought up to date: {problem!r}"
+            if trouble != self.trouble:
+                log.critical("%s", trouble, exc_info=True)
+            if pending is not None:
+                reason = "it is not known whether this was stored; send it again under the same Idempotency-Key: "
+        self.trouble = trouble
+        if pending is not None and is_stored:
+            for answer, reply in pending[2]:
+                if not answer.done():
+                    answer.set_result(reply)
+        left = [job.answer for job in group if not job.answer.done()]
+        outcome = f"{len(left)} of {len(group)} requests were not learned from"
+        is_known = isinstance(error, StoreError | LearningStoppedError | MemoryError)
+        log.error("%s: %r", outcome if left else "all requests were answered, but then", error, exc_info=not is_known)
+        for future in left:
+            fail(future, refusal(error, reason))
+
+    def _is_stored(self, number: int, commit: Commit) -> bool:
+        """Return whether the store has this very commit, although writing it has failed."""
+        return any(stored.body == commit.pack() for stored in self.store.commits(number - 1, number))
+
+    def _die(self, thread: str, error: BaseException) -> None:
+        """Let the process end because a thread has ended that must not; what waits is answered."""
+        self.fatal = f"the {thread} thread has ended ({error!r}): restart the server"
+        log.critical("%s", self.fatal, exc_info=error)
+        with self._wake:
+            self._refuse_waiting(self.fatal)
+        self.on_death()
 
     def _next_group(self) -> list[Job]:
         """Return the next jobs in order: requests to learn are grouped, any other job comes alone."""
+        group: list[Job] = []
         with self._wake:
-            self._wake.wait_for(lambda: self._queue or self._closing)
-            group: list[Job] = []
-            examples = 0
-            while self._queue and examples < MOST_AT_ONCE:
-                if group and not isinstance(self._queue[0], LearnRequest):
-                    break
-                request = self._queue.popleft()
-                if isinstance(request, LearnRequest):
-                    self._bytes -= request.size
-                    examples += request.n
-                if request.answer.set_running_or_notify_cancel():
-                    group.append(request)
-                if not isinstance(request, LearnRequest) and group:
-                    break
-            return group
+            while not group and not (self._closing and not self._queue):  # what waited may have been cancelled
+                self._wake.wait_for(lambda: self._queue or self._closing)
+                if self._stopping:
+                    self._refuse_waiting("the server is shutting down")
+                self._take(group)
+        return group
+
+    def _take(self, group: list[Job]) -> None:
+        examples = 0
+        while self._queue and examples < MOST_AT_ONCE:
+            if group and not isinstance(self._queue[0], LearnRequest):
+                break
+            request = self._queue.popleft()
+            if isinstance(request, LearnRequest):
+                self._bytes -= request.size
+                examples += request.n
+            if request.answer.set_running_or_notify_cancel():
+                group.append(request)
+            if not isinstance(request, LearnRequest) and group:
+                break
+
+    def _refuse_waiting(self, reason: str) -> None:
+        for job in self._queue:
+            fail(job.answer, RequestError(503, f"not learned from: {reason}", 5))
+        self._queue.clear()
 
     def _learn(self, group: list[LearnRequest]) -> None:
         accepted: list[tuple[LearnRequest, SparseRows]] = []
@@ -192,7 +242,8 @@ class Writer:
                 if request.key and request.key in keys:
                     repeated.append((request, keys[request.key]))
                 elif not (request.key and self._answered(request)):
-                    examples, block, new_names = self._accepted(request, new_classes)
+                    admitted = self.admission.admitted(self.buffer, request.examples, request.raw, new_classes)
+                    examples, block, new_names = admitted
                     names += new_names
                     accepted.append((request, block))
                     labels += examples.labels
@@ -202,8 +253,7 @@ class Writer:
                         keys[request.key] = request
             except RequestError as error:
                 fail(request.answer, error)
-        if accepted:
-            self._commit(accepted, labels, names, sources or None)
+        commit = self._commit(accepted, labels, names, sources or None) if accepted else None
         for request, original in repeated:
             self.keyed_again += 1
             if request.body != original.body:
@@ -211,7 +261,9 @@ class Writer:
             elif original.answer.exception() is None:
                 request.answer.set_result(original.answer.result())
             else:
-                fail(request.answer, RequestError(503, "the request with this Idempotency-Key failed: try again", 1))
+                fail(request.answer, RequestError(503, "not learned from: another with this Idempotency-Key failed", 1))
+        if commit is not None:
+            self.buffer.follow(commit)
 
     def _answered(self, request: LearnRequest) -> bool:
         """Answer a request whose key was used before; return whether it was."""
@@ -224,126 +276,71 @@ class Writer:
         request.answer.set_result(original[1])
         return True
 
-    def _accepted(
-        self, request: LearnRequest, new_classes: dict[Any, None]
-    ) -> tuple[RequestExamples, SparseRows, list[str]]:
-        """Return the examples of a request, their rows, and the features that get a column now.
-
-        Raises RequestError, with no feature added, if they cannot be read or the model would become too large. The classes
-        that are new in this group are added to `new_classes`.
-        """
-        index = self.buffer.index
-        n_before = 0 if index is None else len(index.listed)
-        try:
-            examples = self._examples(request)
-            columns = examples.indices
-            if index is not None and examples.names is not None:
-                columns = index.columns_of(examples.names)
-            new_names = [] if index is None else index.listed[n_before:]
-            new_classes.update(self._unseen_classes(examples.labels, new_classes, bool(new_names)))
-        except RequestError:
-            if index is not None:
-                index.truncate(n_before)
-            raise
-        return examples, examples.rows(columns), new_names
-
-    def _examples(self, request: LearnRequest) -> RequestExamples:
-        """Return the examples of a request; lines of named features are parsed by a kernel, unless they are unusual."""
-        if request.examples is not None:
-            return request.examples
-        index = self.buffer.index
-        lines = None if index is None else index.read(request.raw, self.limits.features)
-        if lines is None:
-            return self.reader.lines(request.raw, True)
-        self.reader.check_labels(lines.labels, lambda k: f"line {int(np.argmax(lines.label == k)) + 1}: ")
-        labels = [lines.labels[k] for k in lines.label.tolist()]
-        return RequestExamples(None, lines.indices, lines.data, lines.indptr, labels, None)
-
-    def _unseen_classes(self, labels: list[Any], new: dict[Any, None], has_new_names: bool) -> dict[Any, None]:
-        """Return the labels that are not classes yet; raises RequestError if they cannot be, or the model gets too large."""
-        live_model, index = self.buffer.learning, self.buffer.index
-        distinct = dict.fromkeys(labels)
-        unseen = dict.fromkeys(label for label in distinct if label not in live_model.table.number and label not in new)
-        outputs = len(live_model.classes) + len(new) + len(unseen)
-        try:
-            if len({isinstance(label, str) for label in (*live_model.classes[:1], *list(new)[:1], *distinct)}) > 1:
-                raise ValueError("the labels of a model must be all strings or all integers")
-            live_model.check(list(unseen), outputs)
-        except ValueError as error:
-            raise RequestError(422, str(error)) from None
-        if unseen and outputs > self.limits.classes:
-            raise RequestError(
-                422, f"{outputs:,} classes exceed the limit of {self.limits.classes:,} (--max-classes): nothing was learned"
-            )
-        width = live_model.n_names if index is None else len(index.listed)
-        if (unseen or has_new_names) and width * outputs > self.limits.weights:
-            limit = f"the limit of {self.limits.weights:,} weights"
-            raise RequestError(422, f"{outputs:,} classes and {width:,} features need more than {limit}")
-        return unseen
-
     def _commit(
         self, accepted: list[tuple[LearnRequest, SparseRows]], labels: list[Any], names: list[str], sources: list[Any] | None
-    ) -> None:
+    ) -> Commit:
         started = time.perf_counter()
-        live_model = self.buffer.learning
-        commit = live_model.learn(stacked([block for _, block in accepted]), labels, names, sources, self.keep_all)
-        replies = self._replies(commit, [block.n for _, block in accepted])
-        keyed = [
-            KeyedReply(request.key, request.body, reply)
-            for (request, _), reply in zip(accepted, replies, strict=True)
-            if request.key
-        ]
-        self.write(commit, keyed)
-        for (request, _), reply in zip(accepted, replies, strict=True):
-            request.answer.set_result(reply)
+        block = stacked([block for _, block in accepted])
+        commit = self.buffer.learning.learn(block, labels, names, sources, self.keep_all, lambda: self._stopping)
+        replies = replies_to(commit, [block.n for _, block in accepted], self.buffer.learning.progressive.examples)
+        answered = [(request, reply) for (request, _), reply in zip(accepted, replies, strict=True)]
+        keyed = [KeyedReply(request.key, request.body, reply) for request, reply in answered if request.key]
+        self.write(commit, keyed, [(request.answer, reply) for request, reply in answered])
         self.commits += 1
         self.commit_seconds += time.perf_counter() - started
-        self.buffer.follow(commit)
+        return commit
 
-    def write(self, commit: Commit, keyed: list[KeyedReply]) -> None:
-        """Write a commit to the disk, and let readers see the copy that learned it."""
-        number = self.store.append(commit, self.buffer.learning.progressive.examples, keyed)
-        self.buffer.publish(number)
+    def write(self, commit: Commit, keyed: list[KeyedReply], answers: list[Answer]) -> None:
+        """Write a commit to the disk, let readers see the copy that learned it, and answer who waits for it."""
+        self._pending = self.store.last + 1, commit, answers
+        self.buffer.publish(self.store.append(commit, self.buffer.learning.progressive.examples, keyed))
         self.store.confirm()
         self.trouble = ""
+        for answer, reply in answers:
+            answer.set_result(reply)
+        self._pending = None
 
-    def _replies(self, commit: Commit, sizes: list[int]) -> list[bytes]:
-        """Return the reply to each request of a commit."""
-        total = self.buffer.learning.progressive.examples - commit.n
-        ends = np.cumsum([0, *sizes])
-        errors = np.diff(np.searchsorted(commit.wrong, ends)).tolist()
-        steps_before = self.buffer.learning.steps - commit.n
-        mistakes = np.diff(np.searchsorted(commit.step - steps_before, ends, side="right")).tolist()
-        return [
-            orjson.dumps({"learned": n, "errors": wrong, "mistakes": n_mistakes, "examples": total + int(end)})
-            for n, wrong, n_mistakes, end in zip(sizes, errors, mistakes, ends[1:], strict=True)
-        ]
-
-    def _recover(self) -> None:
+    def _catch_up(self) -> None:
         """After a failure, resume from the visible copy, or from the disk if that is ahead of it."""
-        self.trouble = "the last write to the store failed"
-        with suppress(sqlite3.Error, StoreError):  # what cannot be read now is read again before the next commit
-            self.store.reread()
+        if not self._is_behind:
+            return
+        self.store.reread()
         if self.store.last == self.buffer.number:
             self.buffer.restart()
         else:
             live_model, names, _ = snapshots.recover(self.store)
             self.buffer = DoubleBuffer(live_model, names, self.store.last)
+        self._is_behind, self.trouble = False, ""
 
     # The maintenance thread: snapshots and compaction.
 
     def _maintain(self) -> None:
         due = time.monotonic() + self._snapshot_seconds
-        while True:
-            with self._wake:
-                self._wake.wait_for(lambda: self._closing, timeout=min(HEAD_SECONDS, self._snapshot_seconds))
-                if self._closing:
-                    return
-            self.store.sync_head()
-            self._watch_labels()
-            if time.monotonic() >= due:
-                self._maybe_snapshot()
-                due = time.monotonic() + self._snapshot_seconds
+        try:
+            while not self._wait_for_closing():
+                try:
+                    self.store.sync_head()
+                    if self._is_behind:
+                        self._let_work(lambda: None)  # before which the writer catches up
+                    self._watch_labels()
+                    if time.monotonic() >= due:
+                        due = time.monotonic() + self._snapshot_seconds
+                        self._maybe_snapshot()
+                    self.keeper_trouble = ""
+                except Exception as error:  # a disk that fails now may work in a second
+                    if not self.keeper_trouble:
+                        log.error("maintenance failed, and is tried again: %s", error, exc_info=True)
+                    self.keeper_trouble = f"maintenance of the store fails: {error}"
+            self._thread.join()
+            if self._tidying:
+                self._maybe_snapshot(at_end=True)
+        except BaseException as error:
+            self._die("maintenance", error)
+
+    def _wait_for_closing(self) -> bool:
+        """Wait a second at most; return whether the server is closing."""
+        with self._wake:
+            return self._wake.wait_for(lambda: self._closing, timeout=min(HEAD_SECONDS, self._snapshot_seconds))
 
     def _watch_labels(self) -> None:
         """Log once that labels come in runs: the weights then follow the last run, and the progressive error hides it."""
@@ -369,24 +366,31 @@ class Writer:
             self.snapshot_time = time.time()
             while not at_end and self._compacted(previous):
                 pass
-        except (OSError, ValueError) as error:
-            log.warning("the snapshot could not be written: %s", error)
+        except (OSError, ValueError, MemoryError) as error:
+            log.warning("the snapshot could not be written: %s", str(error) or "not enough memory")
 
     def _compacted(self, until: int) -> bool:
         """Let the writer's thread compact a little; return whether there is more to compact."""
         n_removed: list[int] = []
-        job = MaintenanceJob(lambda: n_removed.append(self.store.compact(until)), Future())
-        with self._wake:
-            if self._closing:
-                return False
-            self._queue.append(job)
-            self._wake.notify_all()
-        while not n_removed and not job.answer.done() and not self._closing:
+        job = self._let_work(lambda: n_removed.append(self.store.compact(until)))
+        while not n_removed and not job.done() and not self._closing:
             time.sleep(0.01)
         return bool(n_removed and n_removed[0])
 
+    def _let_work(self, act: Callable[[], None]) -> Future[bytes]:
+        """Let the writer's thread do something between two groups of requests; when the server closes, nothing is done."""
+        job = MaintenanceJob(act, Future())
+        with self._wake:
+            if self._closing:
+                job.answer.cancel()
+            else:
+                self._queue.append(job)
+                self._wake.notify_all()
+        return job.answer
 
-def fail(answer: Future[bytes], error: RequestError) -> None:
-    """Answer a request with an error, unless it was answered already."""
-    if not answer.done():
-        answer.set_exception(error)
+
+def _remove_unfinished(store: CommitStore) -> None:
+    """Remove snapshots that a process which was killed, or had to end in time, has not finished writing."""
+    for path in store.folder.glob(".snapshot-*.part"):
+        with suppress(OSError):
+            path.unlink()
