@@ -33,6 +33,7 @@ SUITES = {
     "growth": ("growth", "How cost grows"),
     "published": ("published", "Published figures"),
     "tuning": ("tuning", "Tuning beside a grid search"),
+    "sequences": ("sequences", "Tagging sequences"),
 }
 UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 MET, MISSED, WORSE, FAILED, ABSENT, QUICKLY = "met", "MISSED", "WORSE", "FAILED", "not run", "missed (quick)"

@@ -20,8 +20,10 @@ SHOWN_TAGS = 5
 WIDEST = 14
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1200px;padding:0 1rem;color:#1b1f24;background:#fff}
-.trellis{overflow-x:auto}table{border-collapse:collapse}th,td{padding:.3rem .6rem;text-align:right;border:1px solid #d0d7de}
-th{background:#f6f8fa;font-weight:600;white-space:nowrap}td.true{background:#dafbe1;outline:2px solid #1a7f37;outline-offset:-2px}
+.trellis{overflow-x:auto}table{border-collapse:collapse}
+th,td{padding:.3rem .6rem;text-align:right;border:1px solid #d0d7de}
+th{background:#f6f8fa;font-weight:600;white-space:nowrap}
+td.true{background:#dafbe1;outline:2px solid #1a7f37;outline-offset:-2px}
 td.predicted{background:#ffebe9;outline:2px dashed #cf222e;outline-offset:-2px}td.both{background:#ddf4ff;font-weight:600}
 .changes{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:2rem}
 .changes td:first-child{text-align:left}
