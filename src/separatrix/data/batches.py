@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+MOST_FEATURES = 1 << 26
+"""So many features may the rows of a file have: weights are as long as a row is wide, and one wrong index must not take all
+the memory."""
+TOO_MANY = f"more than {MOST_FEATURES:,} features, the most that a file may have; renumber or hash them"
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 1 << 21
 

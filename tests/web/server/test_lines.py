@@ -1,6 +1,7 @@
 """Lines of labelled features: the kernel reads what orjson reads, to the last bit, or leaves it to orjson."""
 
 import json
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.request_reader import LARGEST, Limits, RequestError, RequestReader
-from support.scale import property_examples
+from support.mutations import mutated
+from support.scale import counts, property_examples
 
 READER = RequestReader(None, Limits(features=20))
 names = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
@@ -154,3 +156,50 @@ def test_many_distinct_labels_are_left_to_somebody_slower():
     assert FeatureIndex([]).read(body, 20) is None
     with pytest.raises(RequestError, match="line 1: a label"):
         READER.lines(b'{"features": {}, "label": 9007199254740993}', True)
+
+
+# Many lines, with a generator that draws quickly.
+
+FUZZ_NAMES = ["a", "b", "free", 'quo"te', "back\\slash", "£", "features", "label", "", "n" * 40, "\u2028", "😀"]
+FUZZ_NUMBERS = [0, -0.0, 0.1, 1e22, 5e-324, 2**53 + 1, -7, 123456789.125, 1e-7, 99999999999999999999]
+SIGNS = [b"{", b"}", b'"', b":", b",", b"\\", b" ", b"\n", b"\t", b"0", b".", b"e", b"-", b"null", b"\\u0061"]
+
+
+def broken_lines(draw):
+    """Return one to four lines as programs write them, most of them with something broken in them."""
+    lines = []
+    for _ in range(draw.randint(1, 4)):
+        some = draw.choices(FUZZ_NAMES, k=draw.randint(0, 5))
+        features = {name: draw.choice([*FUZZ_NUMBERS, draw.uniform(-1e6, 1e6)]) for name in some}
+        example = {"features": features, "label": draw.choice(["ham", "spam", "£", 'a"b'])}
+        separators = draw.choice([(",", ":"), (", ", ": "), (" ,\t", "  :  ")])
+        lines.append(json.dumps(example, ensure_ascii=draw.random() < 0.5, separators=separators))
+    text = draw.choice(["\n", "\r\n", "\n\n"]).join(lines).encode()
+    for _ in range(draw.choice([0, 0, 1, 1, 2])):
+        at, sign = draw.randrange(len(text) + 1), draw.choice(SIGNS)
+        after = text[at + draw.choice([0, len(sign)]) :]
+        text = mutated(text, draw) if draw.random() < 0.3 else text[:at] + sign + after
+    return text, len(lines)
+
+
+@pytest.mark.parametrize("number", counts(quick=1_000, soak=60_000))
+def test_lines_are_read_as_orjson_reads_them_or_left_to_it(number):
+    draw, outcomes = random.Random(60), {"read": 0, "left to orjson": 0, "refused by both": 0}
+    done = 0
+    while done < number:
+        text, count = broken_lines(draw)
+        done += count
+        lines = read(text)
+        try:
+            want = expected(text)
+        except RequestError:
+            outcomes["refused by both"] += 1
+            assert lines is None, text
+            continue
+        if lines is None:
+            outcomes["left to orjson"] += 1
+        else:
+            outcomes["read"] += 1
+            assert repr(lines) == repr(want), text
+    print(outcomes)
+    assert min(outcomes.values()) > 0

@@ -1,5 +1,8 @@
 """Parquet and Arrow (Feather, IPC file or stream): columns with declared types, in batches of bounded size.
 
+What a file declares of its buffers is not trusted: each batch is validated in full before anything else looks at it, since
+a wrong offset would let kernels read memory that is not the file's.
+
 Dictionaries are spelled out, decimals become float64, NaN is a missing value. Lists of strings or of whole
 numbers are read; other lists, structs and raw bytes are refused.
 """
@@ -15,7 +18,7 @@ import pyarrow.compute as pc
 
 from separatrix.data import column_types as columns
 from separatrix.data.batches import Options, TableBatch
-from separatrix.data.errors import DataError, Origin
+from separatrix.data.errors import DataError, Origin, named
 from separatrix.data.kept_columns import columns_to_keep
 from separatrix.data.streams import Stream
 
@@ -32,7 +35,7 @@ class ArrowReader:
         self.file = stream.name
         with self._clear_errors(stream):
             declared = self._declared(stream)
-        self.schema = pa.schema([(field.name, _plain(field, stream.name)) for field in declared])
+            self.schema = pa.schema([(field.name, _plain(field, stream.name)) for field in declared])
         if len(set(self.schema.names)) < len(self.schema.names):
             raise DataError(f"{stream.name}: two columns have the same name")
         for name, kind in options.types.items():
@@ -46,21 +49,30 @@ class ArrowReader:
         self.kept = columns_to_keep(self.schema.names, options.keep, stream.name)
         if self.label is not None and pa.types.is_nested(self.schema.field(self.label).type):
             kind = self.schema.field(self.label).type
-            raise DataError(f"{stream.name}: column {self.label} holds {kind}, not labels; label= names another column")
+            raise DataError(
+                f"{stream.name}: column {named(self.label)} holds {kind}, not labels; label= names another column"
+            )
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
         first = self.first_row
-        for batch in self._guarded(stream):
-            if batch.num_rows:
-                table = self._fitted(batch, stream.name, first)
-                kept = batch.select(self.kept) if self.kept else None
-                yield TableBatch(table, Origin(stream.name, first, "row"), kept)
-                first += batch.num_rows
+        with self._clear_errors(stream):
+            for whole in self._read(stream):
+                _validate(whole, stream.name, first)
+                for batch in self._cut(whole):
+                    table = self._fitted(batch, stream.name, first)
+                    kept = batch.select(self.kept) if self.kept else None
+                    yield TableBatch(table, Origin(stream.name, first, "row"), kept)
+                    first += batch.num_rows
+
+    def _cut(self, batch: Any) -> Iterator[Any]:
+        """Yield a batch in pieces of the size that batches have."""
+        rows = _rows(batch.nbytes, batch.num_rows, self.options)
+        yield from (batch.slice(begin, rows) for begin in range(0, batch.num_rows, rows))
 
     def _fitted(self, batch: Any, name: str, first: int) -> Any:
         if batch.schema.names != self.schema.names:
-            theirs, ours = (", ".join(schema.names[:6]) for schema in (batch.schema, self.schema))
+            theirs, ours = (", ".join(map(named, schema.names[:6])) for schema in (batch.schema, self.schema))
             raise DataError(f"{name}: the columns {theirs} are not those of {self.file}: {ours}")
         fitted_columns = []
         for column, field in zip(batch.columns, self.schema, strict=True):
@@ -68,13 +80,13 @@ class ArrowReader:
                 fitted = column if column.type == field.type else pc.cast(column, field.type)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
                 raise DataError(
-                    f"{name}, column {field.name}: {column.type} cannot be read as {field.type}: {problem}"
+                    f"{name}, column {named(field.name)}: {column.type} cannot be read as {field.type}: {problem}"
                 ) from None
             if pa.types.is_floating(field.type):
                 fitted, infinite = columns.without_nan(fitted)
                 if len(infinite):
                     raise DataError(
-                        f"{name}, row {first + infinite[0]}, column {field.name}: infinity is not a finite number"
+                        f"{name}, row {first + infinite[0]}, column {named(field.name)}: infinity is not a finite number"
                     )
             if field.name == self.label and field.type == pa.string():
                 fitted = columns.stripped(fitted, ())
@@ -83,16 +95,14 @@ class ArrowReader:
 
     @contextmanager
     def _clear_errors(self, stream: Stream) -> Iterator[None]:
-        """Say which file cannot be read where pyarrow raises."""
+        """Say which file cannot be read where pyarrow raises, which may be anything where a file is damaged."""
         try:
             yield
-        except (pa.ArrowException, OSError) as problem:
+        except DataError:
+            raise
+        except Exception as problem:
             what = " ".join(str(problem).split())[:120]
             raise DataError(f"{stream.name}: this cannot be read as {self.form} ({what}); is the file complete?") from None
-
-    def _guarded(self, stream: Stream) -> Iterator[Any]:
-        with self._clear_errors(stream):
-            yield from self._read(stream)
 
     def _declared(self, stream: Stream) -> Any:
         """Return the file's schema."""
@@ -106,13 +116,10 @@ class ArrowReader:
         return pa.ipc.open_stream(file)
 
     def _read(self, stream: Stream) -> Iterator[Any]:
-        """Yield the record batches of a stream, cut to the size of a batch."""
+        """Yield the record batches of a stream."""
         opened = self._opened(stream)
         count = getattr(opened, "num_record_batches", None)
-        whole = iter(opened) if count is None else (opened.get_batch(i) for i in range(count))
-        for batch in whole:
-            rows = _rows(batch.nbytes, batch.num_rows, self.options)
-            yield from (batch.slice(begin, rows) for begin in range(0, batch.num_rows, rows))
+        yield from opened if count is None else (opened.get_batch(i) for i in range(count))
 
 
 class ParquetReader(ArrowReader):
@@ -128,9 +135,24 @@ class ParquetReader(ArrowReader):
     def _read(self, stream: Stream) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile
 
-        file = ParquetFile(stream.seekable(), pre_buffer=False)  # which would keep every row group that was read
+        # pre_buffer would keep every row group that was read
+        file = ParquetFile(stream.seekable(), pre_buffer=False, page_checksum_verification=True)
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
         yield from file.iter_batches(_rows(size, file.metadata.num_rows, self.options), use_threads=self.options.threads > 1)
+
+
+def _validate(batch: Any, name: str, first: int) -> None:
+    """Raise where the content of a column does not fit its buffers, or is not what its type says."""
+    for column, title in zip(batch.columns, batch.schema.names, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as problem:
+            rows = f"rows {first:,} to {first + batch.num_rows - 1:,}"
+            what = " ".join(str(problem).split())[:120]
+            raise DataError(
+                f"{name}, {rows}, column {named(title)}: the content is damaged ({what}); write the file again"
+            ) from None
+    batch.validate()
 
 
 def _rows(size: int, rows: int, options: Options) -> int:
@@ -150,5 +172,7 @@ def _plain(field: Any, name: str) -> Any:
         if pa.types.is_string(items) or pa.types.is_integer(items):
             return pa.list_(items)
     if not (pa.types.is_nested(kind) or pa.types.is_primitive(kind) or pa.types.is_boolean(kind)):
-        raise DataError(f"{name}, column {field.name}: {kind} is not read; only numbers, text, booleans and dates are")
+        raise DataError(
+            f"{name}, column {named(field.name)}: {kind} is not read; only numbers, text, booleans and dates are"
+        )
     return kind

@@ -1,7 +1,11 @@
-"""NumPy archives (`.npz`): X and its labels y, or the parts of a SciPy CSR matrix and y, read row by row."""
+"""NumPy archives (`.npz`): X and its labels y, or the parts of a SciPy CSR matrix and y, read row by row.
+
+Sizes are checked before anything is inflated: a few megabytes of zeros can stand for gigabytes.
+"""
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -9,25 +13,43 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.data.batches import Options, RowBatch
-from separatrix.data.errors import DataError, Origin
+from separatrix.data.batches import MOST_FEATURES, TOO_MANY, Options, RowBatch
+from separatrix.data.errors import DataError, Origin, named
 from separatrix.data.streams import Stream
 
 _PARTS = ("indptr", "indices", "data", "shape", "format")
+INFLATED_BYTES = 1 << 30
+INFLATION = 100
+"""An array that takes more than these bytes, and this many times what it takes in the file, is not inflated."""
 
 
 class _Member:
     """An array of an archive, from front to back."""
 
     def __init__(self, archive: zipfile.ZipFile, key: str, name: str) -> None:
-        self.file = archive.open(f"{key}.npy")
+        self.place = f"{name}, array {key}"
+        stored = archive.getinfo(f"{key}.npy")
+        if stored.flag_bits & 1:
+            raise DataError(f"{self.place}: the array is encrypted; save it without a password")
+        if stored.file_size > max(INFLATED_BYTES, INFLATION * stored.compress_size):
+            sizes = f"{stored.compress_size:,} bytes would become {stored.file_size:,}"
+            raise DataError(f"{self.place}: {sizes}; if that is meant, save it with numpy.savez, not compressed")
+        self.file = archive.open(stored)
         version = np.lib.format.read_magic(self.file)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         self.shape, self.by_column, self.dtype = read(self.file)
-        self.place = f"{name}, array {key}"
         if self.dtype.hasobject:
             raise DataError(f"{self.place}: Python objects are not read; save numbers or strings")
-        self.inner = int(np.prod(self.shape[1:], dtype=np.int64))
+        if min(self.shape, default=0) < 0:
+            raise DataError(f"{self.place}: {self.shape} is no shape; save the file again")
+        if math.prod(self.shape) * self.dtype.itemsize > stored.file_size:
+            raise DataError(f"{self.place}: the data end too early; save the file again")
+        self.inner = math.prod(self.shape[1:])
+
+    def check(self, kinds: str, dimensions: int, what: str) -> None:
+        """Raise where the array is not of these kinds, or has more or fewer dimensions."""
+        if self.dtype.kind not in kinds or len(self.shape) != dimensions or not self.dtype.itemsize:
+            raise DataError(f"{self.place}: {self.dtype} of shape {self.shape}, not {what}")
 
     def take(self, n: int) -> Any:
         """Return the next n rows."""
@@ -39,7 +61,7 @@ class _Member:
 
     def whole(self) -> Any:
         """Return all of it."""
-        count = int(np.prod(self.shape, dtype=np.int64))
+        count = math.prod(self.shape)
         flat = np.frombuffer(self.file.read(count * self.dtype.itemsize), self.dtype)
         if len(flat) < count:
             raise DataError(f"{self.place}: the data end too early; save the file again")
@@ -60,35 +82,41 @@ class ArchiveReader:
         try:
             with zipfile.ZipFile(stream.seekable()) as archive:
                 yield from self._rows(archive, stream.name)
-        except (zipfile.BadZipFile, EOFError, KeyError, OSError, NotImplementedError) as problem:
-            raise DataError(
-                f"{stream.name}: this cannot be read as .npz ({problem}); save it again with numpy.savez"
-            ) from None
+        except DataError:
+            raise
+        except Exception as problem:  # zipfile, zlib and NumPy raise many kinds where a file is damaged
+            what = " ".join(str(problem).split())[:120] or type(problem).__name__
+            raise DataError(f"{stream.name}: this cannot be read as .npz ({what}); save it again with numpy.savez") from None
 
     def _rows(self, archive: zipfile.ZipFile, name: str) -> Iterator[RowBatch]:
         keys = {file.removesuffix(".npy") for file in archive.namelist() if file.endswith(".npy")}
-        y = _Member(archive, "y", name).whole() if "y" in keys else None
+        y = self._labels(_Member(archive, "y", name)) if "y" in keys else None
         y = y if y is None or y.dtype.kind not in "US" else np.char.strip(y)
         if "X" in keys:
-            matrices = self._dense(_Member(archive, "X", name))
-            n = _Member(archive, "X", name).shape[0]
+            member = _Member(archive, "X", name)
+            member.check("fiub", 2, "a matrix of numbers")
+            self._check_width(member.shape[1], name)
+            matrices, n = self._dense(member), member.shape[0]
         elif keys.issuperset(_PARTS):
             matrices, n = self._sparse(archive, name)
         else:
-            listed = ", ".join(sorted(keys)) or "no array"
+            listed = ", ".join(map(named, sorted(keys)[:10])) or "no array"
             raise DataError(f"{name}: there is {listed}; X and y are needed, or SciPy's {', '.join(_PARTS)} and y")
         if y is not None and y.shape != (n,):
             raise DataError(f"{name}: X has {n} rows, but y has the shape {y.shape}")
         first = 1
         for X in matrices:
             rows = X.shape[0]
-            self._check(X, name, first)
+            check_finite(X, name, first)
             yield RowBatch(X, None if y is None else y[first - 1 : first - 1 + rows], Origin(name, first, "row"))
             first += rows
 
+    @staticmethod
+    def _labels(member: _Member) -> Any:
+        member.check("fiubUS", 1, "a label for each row")
+        return member.whole()
+
     def _dense(self, member: _Member) -> Iterator[Any]:
-        if len(member.shape) != 2 or member.dtype.kind not in "fiub":
-            raise DataError(f"{member.place}: {member.dtype} of shape {member.shape}, not a matrix of numbers")
         n, row_bytes = member.shape[0], member.inner * member.dtype.itemsize
         rows = max(1, min(self.options.batch_rows, self.options.batch_bytes // max(1, row_bytes)))
         matrix = member.whole() if member.by_column else None
@@ -97,11 +125,17 @@ class ArchiveReader:
 
     def _sparse(self, archive: zipfile.ZipFile, name: str) -> tuple[Iterator[Any], int]:
         members = {key: _Member(archive, key, name) for key in _PARTS}
+        data, indices = members["data"], members["indices"]
+        members["format"].check("US", 0, "the word csr")
+        members["shape"].check("iu", 1, "two whole numbers")
+        members["indptr"].check("iu", 1, "whole numbers")
+        indices.check("iu", 1, "whole numbers")
+        data.check("fiub", 1, "numbers")
         form, (n, d) = members["format"].whole().item(), members["shape"].whole().tolist()
+        self._check_width(d, name)
         if (form.decode() if isinstance(form, bytes) else form) != "csr":
             raise DataError(f"{name}: a {form!r} matrix is not read row by row; save X.tocsr()")
         indptr = members["indptr"].whole().astype(np.int64)
-        data, indices = members["data"], members["indices"]
         size = data.shape[0]
         if (
             len(indptr) != n + 1
@@ -126,12 +160,13 @@ class ArchiveReader:
             yield sp.csr_matrix((values, places, indptr[begin : end + 1] - indptr[begin]), (end - begin, d))
             begin = end
 
-    def _check(self, X: Any, name: str, first: int) -> None:
+    def _check_width(self, width: int, name: str) -> None:
         if self.width is None:
-            self.width = X.shape[1]
-        if X.shape[1] != self.width:
-            raise DataError(f"{name}: X has {X.shape[1]} columns where {self.width} are expected")
-        check_finite(X, name, first)
+            if not 0 < width <= MOST_FEATURES:
+                raise DataError(f"{name}: {f'{width:,} columns are {TOO_MANY}' if width > 0 else 'X has no columns'}")
+            self.width = width
+        if width != self.width:
+            raise DataError(f"{name}: X has {width} columns where {self.width} are expected")
 
 
 def check_finite(X: Any, name: str, first: int) -> None:

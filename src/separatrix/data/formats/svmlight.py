@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.data.batches import Options, RowBatch
+from separatrix.data.batches import MOST_FEATURES, TOO_MANY, Options, RowBatch
 from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError, Origin, shown
 from separatrix.data.streams import PADDING, Block, Stream, blocks, cores, in_order
@@ -149,7 +149,11 @@ def complaint(block: Block, fault: tuple[int, int, int], least: int, most: int) 
         case kernels.TOO_LOW:
             return f"index {index} where indices count from {least}; read it with zero_based=True, or mend the line"
         case kernels.TOO_HIGH:
-            return f"index {index} is above {most}; " + ("renumber the features" if most >= MOST else "raise n_features")
+            if most in (MOST, MOST + 1):
+                return f"index {index} is above {most}; renumber the features"
+            if most - least + 1 == MOST_FEATURES:
+                return f"index {index} would make {TOO_MANY}"
+            return f"index {index} is above {most}; raise n_features"
         case kernels.NOT_RISING:
             return f"index {index} does not rise above the one before it; sort the line and add up what is repeated"
         case kernels.NO_QUERY:
@@ -170,7 +174,7 @@ class SvmlightReader:
         self.unlabelled = True
         """Whether rows may have no label, which is NaN then."""
         self.width = options.n_features or 0
-        self.most = MOST + self.least if options.n_features is None else options.n_features - 1 + self.least
+        self.most = (MOST_FEATURES if options.n_features is None else options.n_features) - 1 + self.least
 
     @staticmethod
     def _head(stream: Stream) -> Parsed:
