@@ -11,6 +11,7 @@ import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
+from separatrix.engine.loop import OUTGROWN
 from separatrix.engine.orders import Visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
@@ -143,7 +144,11 @@ class Run:
         if self.used is None:
             elapsed = self.ledger.steps - self.ledger.average_after
             last = self.last.weights()
-            self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+            try:
+                with np.errstate(over="raise", invalid="raise"):
+                    self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+            except FloatingPointError:
+                raise ValueError(OUTGROWN) from None
         return self.used
 
     def snapshot(self, passes: int) -> Snapshot:

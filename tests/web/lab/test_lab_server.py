@@ -5,14 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import httpx
 import pytest
 from click.testing import CliRunner
+from starlette.exceptions import HTTPException
 
 from separatrix.cli import app
 from separatrix.web.lab.app import BODY_LIMIT, _open_browser, lab
 from separatrix.web.lab.page import STATIC
+from separatrix.web.lab.trainer import Trainer
 from separatrix.web.listening import listen
 
 
@@ -124,3 +128,84 @@ def test_it_says_where_it_is_and_ends_quietly_when_interrupted():
         process.kill()
     assert process.returncode == 130
     assert (out, err) == ("", "")
+
+
+# A run ends in time, and with the lab.
+
+STUB = """if True:
+    import os, sys, time
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if "sleep" in line:
+            time.sleep(60)
+        if "die" in line:
+            os._exit(1)
+        print(200, len(line), end="\\n" + line, flush=True)
+"""
+
+
+@pytest.fixture
+def stub():
+    """A trainer whose process answers with the recipe, sleeps or dies."""
+    trainer = Trainer(0.5, (sys.executable, "-c", STUB))
+    yield trainer
+    trainer.close()
+    trainer._end(trainer._process)
+
+
+def refused_run(trainer, recipe):
+    with pytest.raises(HTTPException) as refused:
+        trainer.run(recipe)
+    return refused.value.status_code, refused.value.detail
+
+
+def test_a_run_that_takes_too_long_or_dies_is_ended_and_the_next_one_works(stub):
+    assert stub.run("first") == b"first\n"
+    process = stub._process
+    began = time.monotonic()
+    status, line = refused_run(stub, "sleep")
+    assert time.monotonic() - began < 5 and process.poll() is not None
+    assert (status, line) == (400, "this took longer than 0.5 seconds and was ended: use fewer examples, labels or passes")
+    status, line = refused_run(stub, "die")
+    assert status == 500 and line.startswith("the process that trains has ended")
+    assert stub.run("again") == b"again\n"
+
+
+def test_closing_ends_a_run_at_once(stub):
+    stub.seconds = 60.0
+    stub.start()
+    threading.Timer(0.2, stub.close).start()
+    began = time.monotonic()
+    assert refused_run(stub, "sleep") == (503, "the lab is shutting down") == refused_run(stub, "more")
+    assert time.monotonic() - began < 5 and stub._process.poll() is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGTERM")
+def test_sigterm_ends_the_lab_and_its_run():
+    command = [sys.executable, "-m", "separatrix", "lab", "--port", "0", "--no-browser"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"})
+    replies = []
+    many = {"data": "points", "points": [[k % 50, k // 50, f"class {k}"] for k in range(2_000)], "passes": 1_000}
+
+    def ask_for_much(url):
+        try:
+            replies.append(httpx.post(f"{url}/api/run", json=many, timeout=120).status_code)
+        except httpx.HTTPError as error:
+            replies.append(error)
+
+    try:
+        url = process.stdout.readline().split()[5]
+        assert httpx.post(f"{url}/api/run", json={}, timeout=180).status_code == 200
+        thread = threading.Thread(target=ask_for_much, args=(url,))
+        thread.start()
+        time.sleep(2.0)
+        assert not replies, "the run is too short for this test"
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == -signal.SIGTERM and time.monotonic() - began < 5
+        thread.join()
+    finally:
+        process.kill()
+        process.stdout.close()
+    assert replies == [503] or isinstance(replies[0], httpx.HTTPError)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import webbrowser
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from types import FrameType
 
+import orjson
 import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -15,28 +18,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from separatrix.web.lab.document import document
 from separatrix.web.lab.menus import menus
 from separatrix.web.lab.page import STATIC, page
 from separatrix.web.lab.recipe import Recipe
+from separatrix.web.lab.trainer import Trainer
 from separatrix.web.listening import listen, url_of
 from separatrix.web.skeleton import JSON, skeleton
 
 BODY_LIMIT = 2_000_000
+SHUTDOWN_SECONDS = 2
+TRAINER = Trainer()
+atexit.register(TRAINER.close)
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
 def lab() -> Starlette:
-    """Return the application."""
+    """Return the application; it trains in a process of its own, which all applications share."""
     app = skeleton(body_limit=BODY_LIMIT)
-    one_at_a_time = threading.Lock()
-
-    def trained(recipe: Recipe) -> dict[str, Any]:
-        with one_at_a_time:
-            try:
-                return document(recipe.experiment())
-            except ValueError as problem:
-                raise HTTPException(400, " ".join(str(problem).split())) from None
 
     def front(request: Request) -> Response:
         return _asset("index.html")
@@ -49,12 +47,13 @@ def lab() -> Starlette:
 
     async def run(request: Request) -> Response:
         recipe = await _recipe(request)
-        return await run_in_threadpool(lambda: JSON(trained(recipe)))
+        return Response(await run_in_threadpool(TRAINER.run, recipe.model_dump_json()), media_type="application/json")
 
     async def whole_page(request: Request) -> Response:
         recipe = await _recipe(request)
         headers = {"content-disposition": "attachment"}
-        return await run_in_threadpool(lambda: Response(page(trained(recipe)), media_type="text/html", headers=headers))
+        document = await run_in_threadpool(TRAINER.run, recipe.model_dump_json())
+        return Response(page(orjson.loads(document)), media_type="text/html", headers=headers)
 
     app.add_route("/", front, methods=["GET"])
     app.add_route("/static/{name}", static, methods=["GET"])
@@ -85,16 +84,30 @@ def _asset(name: str) -> Response:
 
 
 def serve(port: int, *, browser: bool, say: Callable[[str], None]) -> None:
-    """Serve the lab on the loopback interface until it is interrupted; raises PortInUseError."""
+    """Serve the lab on the loopback interface until SIGINT or SIGTERM, which also end a run; raises PortInUseError."""
     listener = listen("127.0.0.1", port)
     url = url_of(listener)
     say(f"The lab is running at {url} (press Ctrl-C to stop)")
-    config = uvicorn.Config(lab(), log_level="warning", lifespan="off")
+    config = uvicorn.Config(lab(), log_level="warning", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
+    threading.Thread(target=_warm_up, daemon=True).start()
     if browser:
         # the socket is listening already: requests that arrive before the server runs wait in its backlog
         threading.Thread(target=_open_browser, args=(url, say), daemon=True).start()
     with listener:
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config).run(sockets=[listener])
+
+
+def _warm_up() -> None:
+    with suppress(HTTPException):  # a run will say what is wrong
+        TRAINER.start()
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the run under way when it is asked to end."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        TRAINER.close()
+        super().handle_exit(sig, frame)
 
 
 def _open_browser(url: str, say: Callable[[str], None]) -> None:
