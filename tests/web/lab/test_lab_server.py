@@ -149,8 +149,7 @@ def stub():
     """A trainer whose process answers with the recipe, sleeps or dies."""
     trainer = Trainer(0.5, (sys.executable, "-c", STUB))
     yield trainer
-    trainer.close()
-    trainer._end(trainer._process)
+    trainer.finish()
 
 
 def refused_run(trainer, recipe):

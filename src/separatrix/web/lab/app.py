@@ -28,7 +28,7 @@ from separatrix.web.skeleton import JSON, skeleton
 BODY_LIMIT = 2_000_000
 SHUTDOWN_SECONDS = 2
 TRAINER = Trainer()
-atexit.register(TRAINER.close)
+atexit.register(TRAINER.finish)
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 

@@ -68,6 +68,12 @@ class Trainer:
         if self._process is not None:
             self._process.kill()
 
+    def finish(self) -> None:
+        """End the process, and wait until it has ended."""
+        self.close()
+        if self._process is not None:
+            self._end(self._process)
+
     def _reason(self, limit: _killed_after) -> tuple[int, str]:
         if self._closed:
             return 503, "the lab is shutting down"
