@@ -158,6 +158,11 @@ def test_many_distinct_labels_are_left_to_somebody_slower():
         READER.lines(b'{"features": {}, "label": 9007199254740993}', True)
 
 
+def test_minus_zero_has_a_sign_only_where_it_is_no_whole_number():
+    body = b'{"features": {"a": -0, "b": -0.0, "c": -0e0, "d": 0}, "label": "x"}'
+    assert repr(read(body)) == repr(expected(body)) == repr([([("a", 0.0), ("b", -0.0), ("c", -0.0), ("d", 0.0)], "x")])
+
+
 # Many lines, with a generator that draws quickly.
 
 FUZZ_NAMES = ["a", "b", "free", 'quo"te', "back\\slash", "£", "features", "label", "", "n" * 40, "\u2028", "😀"]

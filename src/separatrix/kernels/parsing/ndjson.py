@@ -228,6 +228,8 @@ def read(
                     value, after, state = number(text, p)
                     if state != NUMBER or not abs(value) <= largest or not _strict(text, p, after):
                         return UNUSUAL, row, entry, n, distinct
+                    if value == 0.0 and after - p == _2:  # -0, which is a whole number in JSON and has no sign
+                        value = 0.0
                     if escaped:
                         length = _unescaped(text, begin, end, scratch)
                         if length == NOWHERE:
