@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,9 +34,13 @@ _CHUNK_CELLS = 200_000
 
 def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
     """Return the sign of ⟨w,a⟩ by the number of the pair; 0 at a row's own class."""
-    whole, _ = _cleared(w)
-    top = 1 << max(1, max(abs(number).bit_length() for number in whole))
-    floats = np.array([number / top for number in whole])
+    if isinstance(w, np.ndarray):  # of wide data, these are too many numbers to write out as integers
+        whole: Whole | Floats = w
+        floats = np.ldexp(w, -int(np.frexp(np.abs(w).max(initial=0.0))[1]))
+    else:
+        numbers, _ = _cleared(w)
+        top = 1 << max(1, max(abs(number).bit_length() for number in numbers))
+        whole, floats = np.array(numbers, object), np.array([number / top for number in numbers])
     length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
     with np.errstate(all="ignore"):
         leads = pairs.leads(floats)
@@ -58,24 +63,24 @@ def _cleared(numbers: Sequence[Fraction] | Floats) -> tuple[list[int], int]:
     return [number.numerator * (scale // number.denominator) for number in fractions], scale
 
 
-def _signs_of_whole_floats(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
+def _signs_of_whole_floats(pairs: Pairs, which: Ints, w: Whole | Floats) -> Signs:
     """Return the signs of some pairs, in floating point where that is exact, else in integers.
 
     Floating point is exact where all numbers are integers and ‖x̃‖‖w‖ < 2⁵⁰: by Cauchy and Schwarz no sum of some of the
     products exceeds that, whatever the order.
     """
     rows = np.unique(pairs.row_of(which))
-    if max(abs(number) for number in w) < 1 << 52:
-        floats = np.array(w, dtype=np.float64)
+    if np.abs(w).max() < 1 << 52 and (w.dtype == object or bool((w == np.floor(w)).all())):
+        floats = w.astype(np.float64)
         length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max()))
         if (pairs.norms[rows] * length < 2.0**50).all() and pairs.is_whole(rows):
             return np.sign(pairs.leads_of(floats, which)).astype(np.int8)
     return _signs_of_integers(pairs, which, w)
 
 
-def _signs_of_integers(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
+def _signs_of_integers(pairs: Pairs, which: Ints, w: Whole | Floats) -> Signs:
     """Return the signs of some pairs from integer products, a few rows at a time."""
-    W: Whole = np.array(w, object).reshape(pairs.blocks, pairs.m)
+    W = w.reshape(pairs.blocks, pairs.m)
     signs = np.empty(len(which), np.int8)
     row_of, rival_of = pairs.row_of(which), pairs.rival_of(which)
     step = max(1, _CHUNK_CELLS // pairs.m)
@@ -93,19 +98,25 @@ def _signs_of_integers(pairs: Pairs, which: Ints, w: list[int]) -> Signs:
     return signs
 
 
-def _integer_scores(pairs: Pairs, rows: Ints, W: Whole) -> Whole:
+def _integer_scores(pairs: Pairs, rows: Ints, W: Whole | Floats) -> Whole:
     """Return the scores of some rows, each times the same power of two."""
     taken = pairs.rows.source[rows]
-    columns = np.flatnonzero([column.any() for column in W[:, : pairs.rows.d].T])
-    if sp.issparse(taken):
-        columns = np.intersect1d(columns, taken.indices)
+    columns = np.unique(taken.indices) if sp.issparse(taken) else np.arange(pairs.rows.d)
+    columns = columns[(W[:, columns] != 0).any(axis=0)]
     taken = taken[:, columns]
+    bias: Any = W[:, pairs.rows.d :]
+    if W.dtype != object:
+        used = np.concatenate([W[:, columns], bias], axis=1)
+        whole = np.array(_cleared(used.reshape(-1))[0], object).reshape(used.shape)
+        products, bias = whole[:, : len(columns)], whole[:, len(columns) :]
+    else:
+        products = W[:, columns]
     taken = taken.toarray() if sp.issparse(taken) else taken
     table, shifts = whole_columns(np.asarray(taken))
     common = max(shifts, default=0)
     raised = [1 << (common - shift) for shift in shifts]
-    scores: Whole = (table * np.array(raised, object)) @ W[:, columns].T
-    return scores + (W[:, pairs.rows.d] << common) if pairs.bias else scores
+    scores: Whole = (table * np.array(raised, object)) @ products.T
+    return scores + (bias[:, 0] << common) if pairs.bias else scores
 
 
 def is_balanced(pairs: Pairs, which: Ints, weights: Sequence[Fraction]) -> bool:

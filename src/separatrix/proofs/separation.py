@@ -30,6 +30,8 @@ Signs = Callable[[list[Fraction]], Any]
 """The exact sign of ⟨w,a⟩ for every pair."""
 
 _P = modular.PRIME
+_MOST_CELLS = 5_000_000
+"""So many numbers of pairs outside a face are kept at most."""
 _LONG_WEIGHTS = 6000
 """Weights with denominators of more bits are shortened."""
 
@@ -197,7 +199,6 @@ def _step(
     basis[np.arange(len(free)), free] = 1.0
     basis[:, columns] = -R.T
     full = np.concatenate([np.zeros((len(free), skip)), basis], axis=1) / scales
-    Z = _quotient(pairs, full, outside)
     system: list[System] = []
 
     def exact_direction(u: Any) -> list[Fraction]:
@@ -236,8 +237,18 @@ def _step(
         both, shifts_of_exact[0] = reduced(pairs, np.concatenate([face.pairs[spanning], outside[which]]))
         return both[len(spanning) :], both[: len(spanning)]
 
-    field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
-    order = np.argsort(np.einsum("ij,ij->i", Z, Z))
+    if len(outside) * len(free) <= _MOST_CELLS:
+        Z = _quotient(pairs, full, outside)
+        field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
+        order = np.argsort(np.einsum("ij,ij->i", Z, Z))
+    else:  # too many numbers to keep: those of a working set are computed when it needs them
+        field = Field(
+            len(free),
+            lambda u: pairs.leads(u @ full)[outside],
+            lambda which: _quotient(pairs, full, outside[which]),
+            whole,
+        )
+        order = np.arange(len(outside))
     start = np.sort(order[:: max(1, len(order) // (200 + len(free)))])
     return decide(field, start, accept_separator, accept_witness, last_resort)
 
@@ -249,7 +260,11 @@ def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:
         scores = pairs.rows.scores(basis[:, :d], basis[:, d] if pairs.bias else np.zeros(len(basis)), frozen(outside.copy()))
         Z: Floats = scores * pairs.signs[outside][:, None]
     else:
-        Z = np.stack([pairs.leads(vector)[outside] for vector in basis], axis=1)
+        Z = np.empty((len(outside), len(basis)))
+        step = max(1, _MOST_CELLS // pairs.dim)
+        for first in range(0, len(outside), step):
+            check_time()
+            Z[first : first + step] = pairs.vectors(outside[first : first + step]) @ basis.T
     Z /= np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
     return Z
 
