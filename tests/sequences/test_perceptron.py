@@ -56,6 +56,17 @@ def test_unknown_words_are_tagged_by_the_transitions():
     assert fitted().predict([[{"word": "le"}, {"word": "chien"}, {"word": "aboie"}]]) == [["D", "N", "V"]]
 
 
+def test_a_fitted_tagger_has_the_last_weights_and_their_mean():
+    model, last = (
+        SequencePerceptron(order="cyclic", max_iter=1, averaged=averaged).fit([[["a"]], [["b"]]], [["x"], ["y"]])
+        for averaged in (True, False)
+    )
+    mean = model.weights()
+    assert not np.array_equal(mean[0], last.weights()[0])
+    assert all(map(np.array_equal, model.set_params(averaged=False).weights(), last.weights()))
+    assert all(map(np.array_equal, model.set_params(averaged=True).weights(), mean))
+
+
 def test_late_tags_and_features():
     model = SequencePerceptron(averaged=False)
     model.partial_fit(X[:1], [["D", "N", "V"]])

@@ -60,9 +60,11 @@ class SequenceTagger(Parameterized):
         The latter have one row and column more than there are tags: the last row is the start, the last column the end.
         """
         self._check_fitted()
-        if "_predicting" not in self.__dict__:
-            self._predicting = self.run_.weights(self.averaged)
-        return self._predicting
+        kept: tuple[bool, Any] | None = self.__dict__.get("_predicting")
+        if kept is None or kept[0] != self.averaged:
+            kept = self._predicting = (self.averaged, self.run_.weights(self.averaged))
+        weights: tuple[Floats, Floats] = kept[1]
+        return weights
 
     @property
     def coef_(self) -> Floats:
