@@ -19,8 +19,12 @@ class ServedStore:
 
     def open(self):
         self.store = CommitStore(self.folder)
-        snapshots.begin(self.store, self.model, self.settings)
-        self.writer = Writer(self.store, self.options.pop("limits", Limits()), **self.options)
+        try:
+            snapshots.begin(self.store, self.model, self.settings)
+            self.writer = Writer(self.store, self.options.pop("limits", Limits()), **self.options)
+        except BaseException:
+            self.store.close()
+            raise
         self.reader = RequestReader(self.writer.buffer.learning.features, self.writer.limits)
         self.writer.start()
 
