@@ -35,13 +35,13 @@ def marked(stream, who):
 class Load(threading.Thread):
     """A client that sends its examples in turn, alone or some at a time, and writes down what was acknowledged."""
 
-    def __init__(self, url, stream, seed):
+    def __init__(self, url, stream, seed, patience=300):
         super().__init__()
-        self.url, self.stream, self.random = url, stream, random.Random(seed)
+        self.url, self.stream, self.random, self.patience = url, stream, random.Random(seed), patience
         self.acknowledged, self.failed = [], None
 
     def run(self):
-        at, client = 0, Client(self.url, patience=300, timeout=20)
+        at, client = 0, Client(self.url, patience=self.patience, timeout=20)
         try:
             while at < len(self.stream):
                 size = self.random.choice([1, 1, 1, 5, 40])
