@@ -84,12 +84,12 @@ def determined_by_the_simplex(X, codes, bias, j):
     box = [[int(i == k) for k in range(2 * dim)] for i in range(2 * dim)]
     weak = [[*(-v for v in a), *a] for a in pairs]
     limits = [0] * len(weak) + [1] * len(box)
-    outside = [a for a in pairs if exact_oracle.maximum([*a, *(-v for v in a)], weak + box, limits) > 0]
+    outside = [a for a in pairs if exact_oracle.largest([*a, *(-v for v in a)], weak + box, limits) > 0]
     signs = set()
     for sign in (1, -1):  # the largest t with every lead outside ≥ t and sign·wⱼ ≥ t
         unit = [sign * int(i == j) for i in range(dim)]
         strict = [[*(-v for v in a), *a, 1] for a in [*outside, unit]] + [[*row, 0] for row in weak + box]
-        if exact_oracle.maximum([0] * (2 * dim) + [1], strict, [0] * (len(outside) + 1) + limits) > 0:
+        if exact_oracle.largest([0] * (2 * dim) + [1], strict, [0] * (len(outside) + 1) + limits) > 0:
             signs.add(sign)
     return signs
 
