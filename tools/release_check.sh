@@ -51,9 +51,10 @@ for python in "${pythons[@]}"; do
   grep -q "Pass 2 is clean" "$home/demo.txt"
   echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
   if ! compgen -G "$home/dist/*.cdx.json" > /dev/null; then
-    bill=$(basename "$home"/dist/*.whl | cut -d- -f1,2).cdx.json
+    version=$(basename "$home"/dist/*.whl | cut -d- -f2)
+    bill=separatrix-$version.cdx.json
     cyclonedx-py environment "$home/venv/bin/python" --pyproject "$root/pyproject.toml" --output-reproducible -o "$home/dist/$bill"
-    python - "$home/dist/$bill" "$root/pyproject.toml" <<'PY'
+    python - "$home/dist/$bill" "$version" "$root/pyproject.toml" <<'PY'
 import json
 import re
 import sys
@@ -62,7 +63,9 @@ from pathlib import Path
 
 bill = json.loads(Path(sys.argv[1]).read_text())
 listed = {component["name"].lower().replace("_", "-") for component in bill["components"]}
-project = tomllib.loads(Path(sys.argv[2]).read_text())["project"]
+project = tomllib.loads(Path(sys.argv[3]).read_text())["project"]
+bill["metadata"]["component"]["version"] = sys.argv[2]  # pyproject.toml leaves it to the build
+Path(sys.argv[1]).write_text(json.dumps(bill, indent=2) + "\n")
 missing = {re.split("[^a-z0-9-]", need.lower())[0] for need in project["dependencies"]} - listed
 unversioned = [component["name"] for component in bill["components"] if not component.get("version")]
 if bill["metadata"]["component"]["name"] != project["name"] or missing or unversioned:

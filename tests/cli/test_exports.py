@@ -64,7 +64,7 @@ def test_sql_over_the_raw_table(folder, predictions):
         same(result, predictions)
     call("export", folder / "model.sepx", "--to", "sql", "-o", folder / "label.sql")
     error = call("export", folder / "model.sepx", "--to", "sql", "-o", folder, status=2)
-    assert error == f"separatrix export: {folder}: Is a directory\n"
+    assert error == f"separatrix export: {folder} is a folder: name a file in it\n"
     expression = (folder / "label.sql").read_text()
     result = in_sqlite(f"SELECT {expression} AS prediction FROM rows", frame)
     assert result["prediction"].tolist() == predictions["prediction"].tolist()
@@ -117,7 +117,9 @@ def test_options_that_do_not_go_together(folder):
     assert "--table people" in call("export", model, "--to", "sql", "--scores", status=2)
     assert "are for --to sql" in call("export", model, "--to", "onnx", "--table", "t", "-o", folder / "x", status=2)
     assert "name it with -o" in call("export", model, "--to", "sklearn", status=2)
-    assert f"{folder}/none/x: No such file" in call("export", model, "--to", "onnx", "-o", folder / "none" / "x", status=2)
+    assert f"{folder}/none/x: the folder {folder}/none does not exist" in call(
+        "export", model, "--to", "onnx", "-o", folder / "none" / "x", status=2
+    )
 
 
 def test_rows_of_numbers_and_words_that_are_no_target(tmp_path):
