@@ -9,4 +9,5 @@ trap 'rm -rf "$home"' EXIT
 python3 -m venv "$home/venv"
 "$home/venv/bin/pip" install -q --disable-pip-version-check uv
 "$home/venv/bin/uv" pip compile -q pyproject.toml --extra dev --extra docs --extra release --universal --generate-hashes \
-  --no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command tools/lock.sh -o requirements.lock "$@"
+  --no-emit-index-url --no-emit-find-links --no-emit-package pip --no-annotate \
+  --custom-compile-command tools/lock.sh -o requirements.lock "$@"

@@ -45,7 +45,7 @@ for python in "${pythons[@]}"; do
   rm -rf "$home/venv" "$home/cache"
   export NUMBA_CACHE_DIR="$home/cache"
   "$python" -m venv --without-pip "$home/venv"
-  python -m pip --python "$home/venv/bin/python" install -q "$home"/dist/*.whl
+  python -m pip --python "$home/venv/bin/python" install -q --no-compile "$home"/dist/*.whl
   "$home/venv/bin/separatrix" --version
   "$home/venv/bin/separatrix" demo > "$home/demo.txt"
   grep -q "Pass 2 is clean" "$home/demo.txt"
