@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +16,8 @@ from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem, joi
 
 _TOL = 1e-6
 _PASSES = 2000
+_QUICK = 300
+"""So many weights the least squares solve in less than a second."""
 
 
 class Separator(NamedTuple):
@@ -33,17 +37,25 @@ def flattened(weights: Weights) -> Floats:
     return np.concatenate([weights.coef.reshape(-1), weights.intercept])
 
 
-def best_separator(rows: Rows, codes: Codes, n_classes: int, *, bias: bool) -> Separator | None:
-    """Return the separator with the largest margin, or None if none was found, usually because there is none."""
+def best_separator(rows: Rows, codes: Codes, n_classes: int, *, bias: bool, deadline: float = inf) -> Separator | None:
+    """Return the separator with the largest margin, or None if none was found, usually because there is none.
+
+    After the deadline, of `time.monotonic`, the best one found so far is returned.
+    """
+
+    def is_late() -> bool:
+        return time.monotonic() > deadline
+
     problem = MarginProblem(rows, codes, n_classes, np.full(rows.n, np.inf), AUGMENTED if bias else ABSENT)
     if len(np.unique(codes)) < 2 or (not bias and not problem.norms.all()):
         return None
     try:
-        solution = solve_hard(problem, _TOL, 0)
+        is_quick = deadline == inf or rows.d * problem.K <= _QUICK  # least squares cannot be interrupted
+        solution = solve_hard(problem, _TOL, 0, is_late) if is_quick else None
     except Inseparable:
         return None
     if solution is None:
-        solution = problem.solve(_TOL, _PASSES, 0)
+        solution = problem.solve(_TOL, _PASSES, 0, is_late)
     if not np.isfinite(solution.primal):
         return None
     return normalised(solution.weights, rows, codes)

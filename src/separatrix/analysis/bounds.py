@@ -5,8 +5,10 @@ With a bias everything is in the space of x̃ = (x, 1). R is the largest ‖x̃�
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass, field
 from math import inf, log, sqrt
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,8 +181,13 @@ class _ProblemBounds(NamedTuple):
     possible: list[tuple[str, float]]
 
 
-def report(model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta: float = 0.05) -> Bounds:
+def report(
+    model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta: float = 0.05, time_limit: float | None = None
+) -> Bounds:
     """Return the bounds that apply to a fitted linear learner on its training data; `estimator.bounds` calls this."""
+    if time_limit is not None and not (isinstance(time_limit, Real) and time_limit > 0):
+        raise ValueError(f"time_limit must be a positive number of seconds or None, not {time_limit!r}")
+    deadline = inf if time_limit is None else time.monotonic() + time_limit
     rows, labels = as_rows(X), as_labels(np.asarray(y))
     ledger: Ledger = model.ledger_
     if not ledger.verify(X, labels):
@@ -208,10 +215,17 @@ def report(model: LinearLearner, X: Any, y: Any, certificate: Any = None, delta:
     gammas: list[float | None] = [None]
     if not why:
         usable = certificate if fits else None
-        bounds = [_problem_bounds(model, rows, problem, n_classes, radius, passes, usable) for problem in problems]
+        settings = (n_classes, radius, passes, usable)
+        bounds = []
+        for number, problem in enumerate(problems):  # each may take its share of the time that is left
+            share = deadline if deadline == inf else (deadline - time.monotonic()) / (len(problems) - number)
+            until = deadline if deadline == inf else time.monotonic() + share
+            bounds.append(_problem_bounds(model, rows, problem, *settings, until))
         gammas = [bound.gamma for bound in bounds]
         applying = _applying(model, X, bounds, ovr)
         why = "" if applying else _WHY_NOT_SEPARABLE[ledger.rule.entry.theorem == "perceptron"]
+        if why and time.monotonic() > deadline:
+            why = "no separator was found within the time limit"
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
     if passes == 1 and not ovr and model.run_.order != "random" and ledger.start is None and not hasattr(model, "C_"):
@@ -239,13 +253,20 @@ def _why_none(model: LinearLearner) -> str:
 
 
 def _problem_bounds(
-    model: LinearLearner, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, certificate: Any
+    model: LinearLearner,
+    rows: Rows,
+    codes: Codes,
+    n_classes: int,
+    radius: float,
+    passes: int,
+    certificate: Any,
+    deadline: float,
 ) -> _ProblemBounds:
     """Return the margin of a problem, and (name, bound) of each theorem for unit weights."""
     separator, rule, bias = None, model.ledger_.rule, model.ledger_.bias
     theorem = rule.entry.theorem
     if certificate is None:
-        separator = best_separator(rows, codes, n_classes, bias=bias)
+        separator = best_separator(rows, codes, n_classes, bias=bias, deadline=deadline)
         gamma = None if separator is None else separator.gamma
     else:
         gamma = float(certificate.margin[0]) if certificate.verdict == "separable" else None
@@ -264,7 +285,7 @@ def _problem_bounds(
     elif gamma is not None and theorem == "pa2":
         possible.append(("PA-II (R² + 1/2C)/γ²", pa2_bound(R, 1.0 / gamma, 0.0, rule.C)))
     if theorem == "perceptron" and model.run_.order != "random":
-        v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator)
+        v = smallest_shortfall(rows, codes, n_classes, R, passes, bias=bias, separator=separator, deadline=deadline)
         count = "one pass" if passes == 1 else f"{passes} passes"
         possible.append((f"Freund–Schapire (R‖v‖ + ‖hinge‖)², {count}", v.bound))
     return _ProblemBounds(gamma, possible)

@@ -10,8 +10,10 @@ The two norms have corners at 0 only, which are smoothed for the search; the val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import sqrt
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +32,13 @@ class Shortfall(NamedTuple):
     bound: float
 
 
+class _Late(Exception):  # noqa: N818
+    """The deadline has passed."""
+
+
 class _Objective:
     def __init__(self, rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, bias: bool) -> None:
-        self.X, self.sparse, self.bias = rows.source, rows.sparse, bias
+        self.X, self.sparse, self.bias, self.deadline = rows.source, rows.sparse, bias, inf
         self.codes, self.K, self.d = codes, n_classes if n_classes > 2 else 1, rows.d
         self.sign = np.where(codes == 1, 1.0, -1.0)
         self.radius, self.weight, self.each = radius, sqrt(passes), np.arange(rows.n)
@@ -49,6 +55,8 @@ class _Objective:
 
     def shortfalls(self, v: Floats) -> tuple[Floats, Any]:
         """Return h, and for K classes the rival of each example: the other class with the highest score."""
+        if time.monotonic() > self.deadline:
+            raise _Late
         scores = self.X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
         if self.K == 1:
             return np.maximum(0.0, 1.0 - self.sign * scores[:, 0]), None
@@ -84,30 +92,50 @@ class _Objective:
 
 
 def smallest_shortfall(
-    rows: Rows, codes: Codes, n_classes: int, radius: float, passes: int, *, bias: bool, separator: Separator | None = None
+    rows: Rows,
+    codes: Codes,
+    n_classes: int,
+    radius: float,
+    passes: int,
+    *,
+    bias: bool,
+    separator: Separator | None = None,
+    deadline: float = inf,
 ) -> Shortfall:
-    """Return the best v that was found, with the bound that it proves; the separator, if given, is one starting point."""
-    from scipy.optimize import minimize, minimize_scalar
+    """Return the best v that was found, with the bound that it proves; the separator, if given, is one starting point.
 
+    After the deadline, of `time.monotonic`, the best one so far is returned.
+    """
     objective = _Objective(rows, codes, n_classes, radius, passes, bias)
     best = np.zeros_like(objective.scale)
     least = objective.value(best)
-    for start in _starts(rows, codes, n_classes, radius, bias, separator):
+    objective.deadline = deadline
+    with suppress(_Late):
+        for v in _candidates(objective, _starts(rows, codes, n_classes, radius, bias, separator, deadline), least):
+            if (value := objective.value(v)) < least:
+                best, least = v, value
+    return Shortfall(best, least**2 * (1.0 + 1e-12))
+
+
+def _candidates(objective: _Objective, starts: Iterable[Floats], least: float) -> Iterator[Floats]:
+    """Yield starting points, their best multiples, and what the search finds from the best of them."""
+    from scipy.optimize import minimize, minimize_scalar
+
+    best = np.zeros_like(objective.scale)
+    for start in starts:
         scale = minimize_scalar(lambda s, v=start: objective.value(s * v), bounds=(0.0, 2.0), method="bounded").x
         for v in (start, scale * start):
             if (value := objective.value(v)) < least:
                 best, least = v, value
+            yield v
     z = (best / objective.scale).reshape(-1)
     for corner in (1e-2, 1e-5):
         z = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
-        v = objective.unscaled(z)
-        if (value := objective.value(v)) < least:
-            best, least = v, value
-    return Shortfall(best, least**2 * (1.0 + 1e-12))
+        yield objective.unscaled(z)
 
 
 def _starts(
-    rows: Rows, codes: Codes, n_classes: int, radius: float, bias: bool, separator: Separator | None
+    rows: Rows, codes: Codes, n_classes: int, radius: float, bias: bool, separator: Separator | None, deadline: float
 ) -> Iterator[Floats]:
     """Yield starting points: the separator scaled to margin 1, and soft-margin solutions."""
     if separator is not None:
@@ -116,7 +144,7 @@ def _starts(
         return
     for C in (1.0, 100.0):
         problem = MarginProblem(rows, codes, n_classes, np.full(rows.n, C / radius**2), AUGMENTED if bias else ABSENT)
-        yield _stacked(problem.solve(1e-2, 100, 0).weights, bias)
+        yield _stacked(problem.solve(1e-2, 100, 0, lambda: time.monotonic() > deadline).weights, bias)
 
 
 def _stacked(weights: Weights, bias: bool) -> Floats:

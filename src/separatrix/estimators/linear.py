@@ -55,10 +55,13 @@ class LinearEstimator(ErrorDrivenEstimator):
             labels = super().predict(X)
         return labels
 
-    def bounds(self, X: Any, y: Any, certificate: Any = None) -> Bounds:
-        """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin."""
+    def bounds(self, X: Any, y: Any, certificate: Any = None, *, time_limit: float | None = None) -> Bounds:
+        """Return mistakes made beside mistakes possible on the training data; a certificate spares finding the margin.
+
+        After `time_limit` seconds the best margin and the best v found so far are used; the bounds hold, but may be larger.
+        """
         self._check_fitted()
-        bounds: Bounds = hook("report_bounds")(self, X, y, certificate)
+        bounds: Bounds = hook("report_bounds")(self, X, y, certificate, time_limit=time_limit)
         return bounds
 
     def warn_unless_converged(self, history: History, category: type[Warning] = ConvergenceWarning) -> None:

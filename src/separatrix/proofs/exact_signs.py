@@ -41,6 +41,8 @@ def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
         numbers, _ = _cleared(w)
         top = 1 << max(1, max(abs(number).bit_length() for number in numbers))
         whole, floats = np.array(numbers, object), np.array([number / top for number in numbers])
+    if not floats.any():
+        return np.zeros(len(pairs.exist), np.int8)
     length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
     with np.errstate(all="ignore"):
         leads = pairs.leads(floats)
@@ -84,6 +86,8 @@ def _signs_of_integers(pairs: Pairs, which: Ints, w: Whole | Floats) -> Signs:
     signs = np.empty(len(which), np.int8)
     row_of, rival_of = pairs.row_of(which), pairs.rival_of(which)
     step = max(1, _CHUNK_CELLS // pairs.m)
+    if pairs.rows.sparse:  # rows of q numbers each have up to q·step columns together
+        step = max(step, int((_CHUNK_CELLS * pairs.rows.n / max(1, pairs.rows.source.nnz)) ** 0.5))
     for begin in range(0, len(which), step):
         check_time()
         part = slice(begin, begin + step)

@@ -11,6 +11,7 @@ precision: raw features with margins of 10⁻⁸ of the radius need it. Examples
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -115,8 +116,13 @@ class Geometry:
         return alpha.reshape(-1) / self.radius**2
 
 
-def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None:
-    """Return the hard-margin solution, or None where the descent should rather try; raise `Inseparable`."""
+def solve_hard(
+    problem: MarginProblem, tol: float, seed: int, is_late: Callable[[], bool] = lambda: False
+) -> Solution | None:
+    """Return the hard-margin solution, or None where the descent should rather try; raise `Inseparable`.
+
+    It ends early, with the best solution so far, when `is_late` says so.
+    """
     if problem.rows.d * problem.K > WIDEST:
         return None
     geometry = Geometry(problem)
@@ -140,8 +146,8 @@ def solve_hard(problem: MarginProblem, tol: float, seed: int) -> Solution | None
         solution = problem.certified(geometry.alpha(chosen, multipliers), weights=weights)
         if best is None or not solution.gap >= best.gap:
             best = solution
-        if best.relative_gap <= tol:
-            return best
+        if best.relative_gap <= tol or is_late():
+            return best if np.isfinite(best.primal) else None
         leads = geometry.leads(weights).reshape(-1)
         leads[chosen] = np.inf
         worst = np.argsort(leads)[:_BATCH]

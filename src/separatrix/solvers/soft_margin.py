@@ -12,7 +12,7 @@ multipliers are made to keep the equation, so the dual objective really is a low
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -85,18 +85,21 @@ class MarginProblem:
         other.K, other.codes, other.sign = 1, frozen(codes), frozen(np.where(codes == 1, 1.0, -1.0))
         return other
 
-    def solve(self, tol: float, max_passes: int, seed: int) -> Solution:
-        """Descend until the relative duality gap is at most `tol`, or for `max_passes` passes; return the best found."""
+    def solve(self, tol: float, max_passes: int, seed: int, is_late: Callable[[], bool] = lambda: False) -> Solution:
+        """Descend until the relative duality gap is at most `tol`, or for `max_passes` passes; return the best found.
+
+        `is_late` is asked after each pass whether to stop.
+        """
         rows, K = self.rows, self.K
         alpha, state = np.zeros(rows.n * K), np.array([2 * seed + 88172645463325252], np.uint64)
         flat, sums, bias = Flat(K, rows.d, rows.sparse), np.zeros(K), np.zeros(K)
-        order, passes, dual, caution = np.arange(rows.n), 0, 0.0, 1.0
+        order, passes, dual, caution, late = np.arange(rows.n), 0, 0.0, 1.0, False
         best: Solution | None = None
         while True:
             active, bounds, recalled = rows.n, np.array([np.inf, -np.inf]), np.inf
             while passes < max_passes:
                 active, gap, gain = self._pass(flat, sums, alpha, order, active, bounds, state)
-                passes += 1
+                passes, late = passes + 1, is_late()
                 dual += gain
                 if self.hard:
                     gap = self._hard_gap(flat, dual, bounds)
@@ -104,7 +107,7 @@ class MarginProblem:
                     bias += self.rho * sums
                     flat.b += self.rho * sums
                     gap += abs(float(sums @ bias))
-                if gap <= caution * tol * dual:
+                if gap <= caution * tol * dual or late:
                     break
                 violation = bounds[0] if K > 1 else bounds[0] - bounds[1]
                 if violation < _RECALL * recalled:  # an example left out early may be needed now
@@ -114,7 +117,7 @@ class MarginProblem:
             solution = self.certified(alpha, bias=bias, passes=passes)
             if best is None or not solution.gap >= best.gap:
                 best = solution
-            if best.relative_gap <= tol or passes >= max_passes:
+            if best.relative_gap <= tol or passes >= max_passes or late:
                 return best._replace(passes=passes)
             alpha, dual = solution.alpha.copy(), solution.dual
             weights = self.combined(alpha)
