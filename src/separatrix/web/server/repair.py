@@ -43,7 +43,8 @@ from separatrix.web.server.store_folder import (
 from separatrix.web.server.store_rows import (
     COLUMNS,
     FORMAT,
-    KEY_COLUMNS,
+    INSERT_COMMIT,
+    INSERT_KEY,
     SCHEMA,
     Gap,
     StoredCommit,
@@ -169,9 +170,9 @@ class _Repair:
             db.execute("BEGIN")
             facts = [(name, encoded := orjson.dumps(value), checksum_of(name, encoded)) for name, value in entries.items()]
             db.executemany("INSERT INTO base VALUES (?, ?, ?)", facts)
-            db.executemany(f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", commits)
+            db.executemany(INSERT_COMMIT, commits)
             keys = [(*key, checksum_of(*key)) for key in self.rows.keys if key[4] <= end]
-            db.executemany(f"INSERT OR REPLACE INTO keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", keys)
+            db.executemany(INSERT_KEY, keys)
             db.execute("COMMIT")
         write_new_head(self.stage, Head(end, examples))
         for path in self.folder.glob("*.sepx"):

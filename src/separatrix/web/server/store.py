@@ -44,7 +44,7 @@ class CommitStore:
         self.last = self.mistakes = self.examples = 0
         self.base: dict[str, Any] = {}
         self._place: StoreFolder | None = None
-        self._head_trouble = ""
+        self._head_trouble, self._is_unsynced = "", False
         self.db: sqlite3.Connection
         try:
             self._open()
@@ -191,14 +191,12 @@ class CommitStore:
         replies = [(key, request, now, reply, number, served) for key, request, reply in keyed]
         try:
             self._begin()
-            self.db.execute(f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*row, checksum))
-            self.db.executemany(
-                f"INSERT OR REPLACE INTO keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(*reply, checksum_of(*reply)) for reply in replies],
-            )
+            self.db.execute(rows.INSERT_COMMIT, (*row, checksum))
+            self.db.executemany(rows.INSERT_KEY, [(*reply, checksum_of(*reply)) for reply in replies])
             self.db.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
+            self._is_unsynced = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
             if not self._is_written(number, checksum):
                 raise StoreError(f"the store cannot be written: {error}") from None
         except BaseException:
@@ -233,6 +231,9 @@ class CommitStore:
     def reread(self) -> None:
         """Take up what the file has beyond what is known here, after a write of which nobody knows how it ended."""
         self._roll_back()
+        if self._is_unsynced:  # the log may hold a commit whose sync failed, and a kill would bring it back: write over it
+            self.describe("opened", self.base["opened"])
+            self._is_unsynced = False
         for row in self.db.execute(f"SELECT {COLUMNS} FROM commits WHERE last > ? ORDER BY last", (self.last,)):
             stored = StoredCommit(*row).checked()
             if stored.first != self.last + 1:
@@ -308,9 +309,7 @@ class CommitStore:
         commit = merged([commit for _, commit in group])
         joined = (first.first, *last[1:4], first.mistakes_before, commit.mistakes, None, commit.pack())
         self.db.execute("DELETE FROM commits WHERE last >= ? AND last <= ?", (first.last, last.last))
-        self.db.execute(
-            f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*joined, checksum_of(*joined))
-        )
+        self.db.execute(rows.INSERT_COMMIT, (*joined, checksum_of(*joined)))
         return len(group) - 1
 
     _joined_until = 0

@@ -28,6 +28,8 @@ COMMIT;
 """A key has the number of its commit, and how many seconds the store had been served by then."""
 COLUMNS = "first, last, time, examples, mistakes_before, mistakes, undoes, body, sum"
 KEY_COLUMNS = "key, request, time, reply, number, served, sum"
+INSERT_COMMIT = f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+INSERT_KEY = f"INSERT OR REPLACE INTO keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class KeyedReply(NamedTuple):
