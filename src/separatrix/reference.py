@@ -2,6 +2,9 @@
 
 An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for K. A learner presents examples in some order and
 returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
+
+The order of operations is fixed: products are rounded and added from the first to the last (`dot`), which BLAS and compiled
+code do otherwise. The engine of the lab in the browser follows it, and so has the same bits on any machine.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +40,11 @@ class Run:
     def last(self) -> Array:
         """The weights at the end."""
         return self.weights[-1]
+
+
+def dot(M: Array, x: Array) -> Array:
+    """⟨w,x⟩, or a score for each row of a matrix: products added from the first to the last."""
+    return np.asarray(np.cumsum(M * x, axis=-1)[..., -1])
 
 
 def augment(X: Array) -> Array:
@@ -127,11 +135,11 @@ def perceptron(
     """Present the examples in order; on a mistake w ← w + yx (times the example's weight, where there are weights)."""
     run = Run([np.zeros(X.shape[1])])
     for step, i, c in presented(order, weight, rule):
-        w, s = run.last, float(run.last @ X[i])
+        w, s = run.last, float(dot(run.last, X[i]))
         if rule == "perceptron":
             c *= is_mistake(y[i], s, tie)
         else:
-            c = correction(rule, y[i] * s, X[i] @ X[i], margin, C, c)
+            c = correction(rule, y[i] * s, float(dot(X[i], X[i])), margin, C, c)
         if c:
             w = w + c * y[i] * X[i]
             run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, s))
@@ -169,10 +177,10 @@ def multiclass(
     """A weight vector per class; on a mistake w_true ← w_true + x, w_rival ← w_rival − x."""
     run = Run([np.zeros((n_classes, X.shape[1]))])
     for step, i, c in presented(order, weight, rule):
-        W, s = run.last, run.last @ X[i]
+        W, s = run.last, dot(run.last, X[i])
         r = rival(y[i], s, tie) if rule == "perceptron" else highest_wrong(y[i], s)
         lead = float(s[y[i]] - s[r])
-        c = c * (r != y[i]) if rule == "perceptron" else correction(rule, lead, 2 * X[i] @ X[i], margin, C, c)
+        c = c * (r != y[i]) if rule == "perceptron" else correction(rule, lead, 2 * float(dot(X[i], X[i])), margin, C, c)
         if c:
             W = W.copy()
             W[y[i]] += c * X[i]
@@ -196,15 +204,15 @@ def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: fl
     run, S = Run([np.zeros((K, d))]), [np.eye(d) for _ in range(K)]
     for step, i, c in presented(order, weight, "arow"):
         W, x = run.last, X[i]
-        s = W @ x
+        s = dot(W, x)
         r = highest_wrong(y[i], s) if K > 1 else 1 - y[i]
         moved = [(y[i], 1.0), (r, -1.0)] if K > 1 else [(0, 2.0 * y[i] - 1.0)]
         lead = float(sum(sign * s[k] for k, sign in moved))
-        rate = c / (sum(x @ S[k] @ x for k, _ in moved) + 1.0 / C)
+        rate = c / (sum(float(dot(dot(S[k], x), x)) for k, _ in moved) + 1.0 / C)
         if lead < 1.0 and x.any():
             W = W.copy()
             for k, sign in moved:
-                z = S[k] @ x
+                z = dot(S[k], x)
                 W[k] += sign * (1.0 - lead) * rate * z
                 S[k] = S[k] - rate * (np.outer(z, z) if full else np.diag(z * z))
             run.mistakes.append(Mistake(step, i, int(y[i]), int(r), (1.0 - lead) * rate, float(s[0] if K == 1 else lead)))
@@ -286,7 +294,7 @@ def kernel_perceptron(
     """The same in the space of a kernel: the score is ⟨w,φ(x)⟩ = Σ αᵢk(xᵢ,x), the weights are the α, G holds k(xᵢ,xⱼ)."""
     run = Run([np.zeros(len(G)) if n_classes == 2 else np.zeros((n_classes, len(G)))])
     for step, i, c in presented(order, weight, "perceptron"):
-        alpha, s = run.last.copy(), run.last @ G[i]
+        alpha, s = run.last.copy(), dot(run.last, G[i])
         if n_classes == 2 and is_mistake(y[i], float(s), tie):
             alpha[i] += c * y[i]
             run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, float(s)))
