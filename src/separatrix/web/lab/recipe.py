@@ -181,5 +181,5 @@ class Recipe(BaseModel):
 
 def _literal(X: Any, y: Any) -> list[str]:
     """Return Python code with all numbers of X and y."""
-    rows = ", ".join("[" + ", ".join(f"{value:.17g}" for value in row) + "]" for row in X)
+    rows = ", ".join(str(row) for row in X.tolist())
     return ["import numpy as np", f"X = np.array([{rows}], dtype=float)", f"y = np.array({y.tolist()!r})"]

@@ -1,0 +1,43 @@
+// A recipe from outside (a link, a lecture) checked against the tables that Python wrote.
+
+import { RecipeError } from "./errors.js";
+
+/** @import { Lab, Recipe } from "./types.js" */
+
+/**
+ * The recipe with a default for each setting that is missing; raises RecipeError for what the lab does not have.
+ * @param {Record<string, any>} given
+ * @param {Lab} lab
+ * @returns {Recipe}
+ */
+export function checkedRecipe(given, lab) {
+  const recipe = { ...lab.defaults, ...given };
+  const unknown = Object.keys(recipe).find((key) => !(key in lab.defaults));
+  if (unknown) throw new RecipeError(`there is no setting called "${unknown}"`);
+  for (const [key, { least, above, most, whole }] of Object.entries(lab.ranges)) {
+    const value = /** @type {any} */ (recipe)[key];
+    const low = least ?? above ?? -Infinity;
+    const fits = typeof value === "number" && value >= low && value <= most && (above === undefined || value > above) && (!whole || Number.isInteger(value));
+    if (!fits) throw new RecipeError(`${key} must be a ${whole ? "whole " : ""}number ${above === undefined ? `from ${low}` : `above ${low}, at most`} ${above === undefined ? `to ${most}` : most}, not ${String(value)}`);
+  }
+  const choices = { learner: lab.learners, rule: lab.rules, order: lab.orders, map: lab.maps, kernel: lab.kernels };
+  for (const [key, table] of Object.entries(choices)) {
+    const value = /** @type {any} */ (recipe)[key];
+    if (!(value in table)) throw new RecipeError(`${key} is "${String(value)}", which is not one of ${Object.keys(table).join(", ")}`);
+  }
+  const ties = { ...lab.two_class_ties, ...lab.multi_class_ties };
+  if (recipe.tie !== null && !(recipe.tie in ties)) throw new RecipeError(`tie is "${recipe.tie}", which is not one of ${Object.keys(ties).join(", ")}`);
+  if (recipe.bias !== null && typeof recipe.bias !== "boolean") throw new RecipeError("bias must be true, false or null");
+  for (const key of /** @type {("data" | "csv" | "file" | "positive")[]} */ (["data", "csv", "file", "positive"])) {
+    if (typeof recipe[key] !== "string") throw new RecipeError(`${key} must be text`);
+  }
+  if (!Array.isArray(recipe.points) || recipe.points.length > lab.limits.points || !recipe.points.every(isPoint)) throw new RecipeError(`points must be at most ${lab.limits.points} triples of two numbers and a label`);
+  const columns = recipe.columns;
+  if (!Array.isArray(columns) || columns.length > 2 || !columns.every((j) => Number.isInteger(j) && j >= 0)) throw new RecipeError("columns must be at most two numbers of features");
+  return recipe;
+}
+
+/** @param {unknown} point */
+function isPoint(point) {
+  return Array.isArray(point) && point.length === 3 && Number.isFinite(point[0]) && Number.isFinite(point[1]) && typeof point[2] === "string";
+}
