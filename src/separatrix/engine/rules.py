@@ -1,7 +1,7 @@
 """When a presentation is a mistake and how large the correction is (L1 2 and 5, L2 4–6, L4 2, L5 2–3).
 
-A new rule takes three edits: an entry in `RULES`, a branch in `kernels/learning/passes.py` and a function in
-`reference.py`. With the lead m = y·s (K classes: the true class's score
+A new rule takes four edits: an entry in `RULES`, a branch in `kernels/learning/passes.py`, a function in `reference.py` and
+a line in the lab's `engine/machine.js`. With the lead m = y·s (K classes: the true class's score
 less its rival's), the hinge loss ℓ = max(0, 1 − m) and q = ‖x̃‖² (K classes: 2‖x̃‖²):
 
     perceptron   a mistake when m ≤ 0, or as the tie says   correction 1

@@ -1,4 +1,4 @@
-"""The application of `separatrix lab`, on the loopback interface only. It keeps no state between requests."""
+"""The application of `separatrix lab`, on the loopback interface only: static files, and runs too large for the browser."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import atexit
 import threading
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
 from types import FrameType
 
-import orjson
 import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -18,48 +16,36 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from separatrix.web.lab.menus import menus
-from separatrix.web.lab.page import STATIC, page
 from separatrix.web.lab.recipe import Recipe
+from separatrix.web.lab.site import TYPES, site
 from separatrix.web.lab.trainer import Trainer
 from separatrix.web.listening import listen, url_of
-from separatrix.web.skeleton import JSON, skeleton
+from separatrix.web.skeleton import skeleton
 
 BODY_LIMIT = 2_000_000
 SHUTDOWN_SECONDS = 2
 TRAINER = Trainer()
 atexit.register(TRAINER.finish)
-TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 
 
 def lab() -> Starlette:
     """Return the application; it trains in a process of its own, which all applications share."""
     app = skeleton(body_limit=BODY_LIMIT)
 
-    def front(request: Request) -> Response:
-        return _asset("index.html")
-
-    def static(request: Request) -> Response:
-        return _asset(request.path_params["name"])
-
-    def choices(request: Request) -> Response:
-        return JSON(menus() | {"defaults": Recipe().model_dump()})
+    def asset(request: Request) -> Response:
+        name = request.path_params.get("name") or "index.html"
+        content = site().get(name)
+        if content is None:
+            raise HTTPException(404, "no such file")
+        return Response(content, media_type=TYPES["." + name.rpartition(".")[2]])
 
     async def run(request: Request) -> Response:
         recipe = await _recipe(request)
         return Response(await run_in_threadpool(TRAINER.run, recipe.model_dump_json()), media_type="application/json")
 
-    async def whole_page(request: Request) -> Response:
-        recipe = await _recipe(request)
-        headers = {"content-disposition": "attachment"}
-        document = await run_in_threadpool(TRAINER.run, recipe.model_dump_json())
-        return Response(page(orjson.loads(document)), media_type="text/html", headers=headers)
-
-    app.add_route("/", front, methods=["GET"])
-    app.add_route("/static/{name}", static, methods=["GET"])
-    app.add_route("/api/choices", choices, methods=["GET"])
     app.add_route("/api/run", run, methods=["POST"])
-    app.add_route("/api/page", whole_page, methods=["POST"])
+    app.add_route("/", asset, methods=["GET"])
+    app.add_route("/{name:path}", asset, methods=["GET"])
     return app
 
 
@@ -75,31 +61,17 @@ async def _recipe(request: Request) -> Recipe:
         raise HTTPException(422, f"{place}: {error['msg'].removeprefix('Value error, ')}") from None
 
 
-def _asset(name: str) -> Response:
-    """Return one of the static files; any other name is answered with status 404."""
-    asset = next((each for each in STATIC.iterdir() if each.name == name), None)
-    if asset is None:
-        raise HTTPException(404, "no such file")
-    return Response(asset.read_bytes(), media_type=TYPES["." + name.rpartition(".")[2]])
-
-
 def serve(port: int, *, browser: bool, say: Callable[[str], None]) -> None:
     """Serve the lab on the loopback interface until SIGINT or SIGTERM, which also end a run; raises PortInUseError."""
     listener = listen("127.0.0.1", port)
     url = url_of(listener)
     say(f"The lab is running at {url} (press Ctrl-C to stop)")
     config = uvicorn.Config(lab(), log_level="warning", lifespan="off", timeout_graceful_shutdown=SHUTDOWN_SECONDS)
-    threading.Thread(target=_warm_up, daemon=True).start()
     if browser:
         # the socket is listening already: requests that arrive before the server runs wait in its backlog
         threading.Thread(target=_open_browser, args=(url, say), daemon=True).start()
     with listener:
         _Server(config).run(sockets=[listener])
-
-
-def _warm_up() -> None:
-    with suppress(HTTPException):  # a run will say what is wrong
-        TRAINER.start()
 
 
 class _Server(uvicorn.Server):

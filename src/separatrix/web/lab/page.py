@@ -15,34 +15,42 @@ from importlib.resources import files
 from typing import Any
 
 STATIC = files("separatrix.web") / "static" / "lab"
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.M)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\.(\.?)/([\w/-]+)\.js";\n', re.M)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|const|class) (\w+))", re.M)
+
+_TYPES = re.compile(r"/\*\*.*?\*/ ?", re.S)
+"""Comments with types, which a bundle does without."""
 
 
-def page(document: dict[str, Any]) -> str:
-    """Return the page that shows a document."""
+def template() -> str:
+    """Return the page with {{name}}, {{summary}} and {{document}} in place of what differs between runs."""
     script = inlined("page")
     style = (STATIC / "lab.css").read_text(encoding="utf-8")
-    allowed = f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data: blob:"
-    name = escape(str(document["name"]))
+    allowed = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; img-src data: blob:"
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{allowed}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name} · separatrix</title>
+<title>{{{{name}}}} · separatrix</title>
 <link rel="icon" href="data:,">
 <style>{style}</style>
 </head>
 <body>
-<header class="top"><h1>{name}</h1><p>{escape(summary(document))}</p></header>
+<header class="top"><h1>{{{{name}}}}</h1><p>{{{{summary}}}}</p></header>
 <main><div id="viewer"></div></main>
-<script type="application/json" id="document">{embedded(document)}</script>
+<script type="application/json" id="document">{{{{document}}}}</script>
 <script>{script}</script>
 </body>
 </html>
 """
+
+
+def page(document: dict[str, Any]) -> str:
+    """Return the page that shows a document."""
+    parts = {"name": escape(str(document["name"])), "summary": escape(summary(document)), "document": embedded(document)}
+    return re.sub(r"\{\{(name|summary|document)\}\}", lambda mark: parts[mark[1]], template())
 
 
 def summary(document: dict[str, Any]) -> str:
@@ -65,16 +73,33 @@ def embedded(document: dict[str, Any]) -> str:
     return text.replace("<", "\\u003c")
 
 
-def inlined(entry: str) -> str:
-    """Return a module and everything it imports as one classic script."""
+def modules(entry: str) -> list[str]:
+    """Return a module and everything it imports, each after what it imports itself."""
     order: list[str] = []
     _visit(entry, order)
-    parts = [_wrapped(name, _source(name)) for name in order]
+    return order
+
+
+def inlined(entry: str) -> str:
+    """Return a module and everything it imports as one classic script."""
+    parts = [_wrapped(name, _source(name)) for name in modules(entry)]
     return '"use strict";\n' + "\n".join(parts)
 
 
 def _source(name: str) -> str:
-    return (STATIC / f"{name}.js").read_text(encoding="utf-8")
+    return STATIC.joinpath(*f"{name}.js".split("/")).read_text(encoding="utf-8")
+
+
+def _target(importer: str, match: re.Match[str]) -> str:
+    """Return the module that an import names, by its path below the lab's folder."""
+    folder = importer.rpartition("/")[0]
+    if match[2]:  # "../"
+        folder = folder.rpartition("/")[0]
+    return f"{folder}/{match[3]}" if folder else match[3]
+
+
+def _variable(name: str) -> str:
+    return "module_" + re.sub(r"\W", "_", name)
 
 
 def _visit(name: str, order: list[str]) -> None:
@@ -82,16 +107,17 @@ def _visit(name: str, order: list[str]) -> None:
     if name in order:
         return
     for match in _IMPORT.finditer(_source(name)):
-        _visit(match[2], order)
+        _visit(_target(name, match), order)
     order.append(name)
 
 
 def _wrapped(name: str, source: str) -> str:
     exported = _EXPORT.findall(source)
-    body = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = module_{match[2]};\n", source)
-    body = _EXPORT.sub("", body)
-    return f"const module_{name} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();"
+    body = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = {_variable(_target(name, match))};\n", source)
+    body = _TYPES.sub("", _EXPORT.sub("", body))
+    return f"const {_variable(name)} = (() => {{\n{body}return {{ {', '.join(exported)} }};\n}})();"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a script or style as a content security policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

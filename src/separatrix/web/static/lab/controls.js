@@ -1,8 +1,7 @@
-// The controls of the lab. What they offer (`choices`) comes from web/lab/menus.py.
+// The controls of the lab. What they offer (`choices`) comes from lab.json, which Python writes.
 
-import { h, put } from "./dom.js";
+import { h, morph } from "./dom.js";
 
-const MOST_BYTES = 1_000_000;
 const PASSES = { 0: "until convergence", 1: "1", 2: "2", 5: "5", 10: "10", 20: "20", 50: "50", 100: "100" };
 
 // The entries of a table with the given names, in the table's order.
@@ -11,19 +10,19 @@ function some(table, names) {
 }
 
 export class Controls {
-  constructor(form, choices, { onRecipe, onMessage, onDraw }) {
+  constructor(form, choices, { onRecipe, onMessage, onDraw, onWait }) {
     this.form = form;
     this.choices = choices;
     this.onRecipe = onRecipe;
     this.onMessage = onMessage;
     this.onDraw = onDraw;
+    this.onWait = onWait;
     form.addEventListener("submit", (event) => event.preventDefault());
   }
 
   // Draw the controls for a recipe; `doc` has the features and classes of the data.
   show(recipe, doc = null) {
     this.recipe = recipe;
-    const focused = document.activeElement?.id;
     const settled = { ...recipe, ...(doc ? { bias: doc.recipe.bias, tie: doc.recipe.tie } : {}) };
     const source = doc?.source ?? { features: [], classes: [] };
     const nClasses = doc?.classes.length ?? 2;
@@ -31,7 +30,7 @@ export class Controls {
     const learner = learners[recipe.learner] ?? { rules: [], orders: [] };
     const rule = rules[learner.rules.includes(recipe.rule) ? recipe.rule : learner.rules[0]];
     const usesSeed = recipe.order !== "cyclic" || recipe.data === "random" || recipe.holdout > 0 || (recipe.map === "fourier" && recipe.learner !== "kernel");
-    put(this.form,
+    morph(this.form, h("form", { id: this.form.id, class: this.form.className, "aria-label": this.form.getAttribute("aria-label") },
       h("fieldset", null, h("legend", null, "Data"), h("div", { class: "fields" },
         this._data(recipe),
         recipe.data === "random" && [this._number("n", "points", 2, 20000, 1), this._number("classes", "classes", 2, 6, 1), this._number("gap", "margin", 0, 3, 0.1), this._number("noise", "wrong labels", 0, 0.5, 0.01)],
@@ -52,16 +51,17 @@ export class Controls {
         (recipe.learner === "kernel" ? recipe.kernel !== "linear" : recipe.map === "fourier") && this._number("gamma", "γ of the kernel", 0.01, 100, "any"),
         recipe.learner === "kernel" && recipe.kernel === "poly" && this._number("degree", "degree", 1, 8, 1),
         recipe.learner !== "kernel" && recipe.map === "fourier" && this._number("components", "features", 2, 200, 1),
-        usesSeed && this._number("seed", "seed", 0, 2 ** 31 - 1, 1))));
-    if (focused && this.form.querySelector(`#${CSS.escape(focused)}`)) document.getElementById(focused).focus();
+        usesSeed && this._number("seed", "seed", 0, 2 ** 31 - 1, 1)))));
   }
 
+  // A change adds to the last recipe at once, also while an earlier one is still being run: the last choice wins.
   _set(change) {
-    this.onRecipe({ ...this.recipe, ...change });
+    this.recipe = { ...this.recipe, ...change };
+    this.onRecipe(this.recipe);
   }
 
   _field(id, title, control) {
-    return h("div", { class: "field" }, h("label", { for: id }, title), control);
+    return h("div", { class: "field", "data-key": `field-${id}` }, h("label", { for: id }, title), control);
   }
 
   // `options` has a title for each name, or an object with a title and a sentence that explains it.
@@ -109,6 +109,7 @@ export class Controls {
     if (data === "points") this.onDraw(fresh);
     else if (data === "csv" && !this.recipe.csv) {
       this.show({ ...this.recipe, ...fresh });
+      this.onWait(this.recipe);
       document.getElementById("csv-text").focus();
     } else this._set(fresh);
   }
@@ -116,33 +117,37 @@ export class Controls {
   _columns(names) {
     const [a, b] = this.recipe.columns;
     const pair = (first, second) => this._set({ columns: first === null || second === null ? [] : [first, second] });
+    const now = () => this.recipe.columns;
     const select = (id, value, change) => h("select", { id, onchange: (event) => change(event.target.value === "" ? null : Number(event.target.value)) },
       h("option", { value: "", selected: value === undefined }, "all (projected)"),
       names.slice(0, 40).map((name, j) => h("option", { value: j, selected: value === j }, name)));
     const other = (j) => (j === 0 ? 1 : 0);
     return [
-      this._field("column-1", "across", select("column-1", a, (j) => pair(j, j === null ? null : b !== undefined && b !== j ? b : other(j)))),
-      a !== undefined && this._field("column-2", "up", select("column-2", b, (j) => pair(j === null ? null : a !== j ? a : other(j), j))),
+      this._field("column-1", "across", select("column-1", a, (j) => pair(j, j === null ? null : now()[1] !== undefined && now()[1] !== j ? now()[1] : other(j)))),
+      a !== undefined && this._field("column-2", "up", select("column-2", b, (j) => pair(j === null ? null : now()[0] !== j ? now()[0] : other(j), j))),
     ];
   }
 
   _csv() {
     const text = h("textarea", { id: "csv-text", rows: 5, spellcheck: "false", placeholder: "width,height,kind\n1,2.5,a\n3,1,b" });
     text.value = this.recipe.csv;
+    const most = this.choices.limits.csv;
+    const tooLong = (file, size) => `${file} has ${(size / 1e6).toFixed(1)} MB: the lab accepts at most ${most / 1e6} MB`;
     const use = (csv, file) => {
-      if (csv.length > MOST_BYTES) this.onMessage(`${file} has ${(csv.length / 1e6).toFixed(1)} MB: the lab accepts at most 1 MB`);
+      if (csv.length > most) this.onMessage(tooLong(file, csv.length));
       else this._set({ csv, file, columns: [], positive: "" });
     };
     const upload = async (event) => {
       const [file] = event.target.files;
       if (!file) return;
-      if (file.size > MOST_BYTES) this.onMessage(`${file.name} has ${(file.size / 1e6).toFixed(1)} MB: the lab accepts at most 1 MB`);
+      if (file.size > most) this.onMessage(tooLong(file.name, file.size));
       else use(await file.text(), file.name);
+      event.target.value = ""; // so that the same file, changed, can be chosen again
     };
     return h("div", { class: "csv" },
       h("label", { for: "csv-text" }, "Rows of numbers with the label last; a header line is optional"), text,
       h("div", { class: "fields" },
-        h("button", { type: "button", id: "use-csv", onclick: () => use(text.value, "pasted.csv") }, "Use these rows"),
+        h("button", { type: "button", id: "use-csv", onclick: () => use(this.form.elements["csv-text"].value, "pasted.csv") }, "Use these rows"),
         this._field("csv-file", "or a file", h("input", { type: "file", id: "csv-file", accept: ".csv,.tsv,.txt,text/csv", onchange: upload }))));
   }
 }

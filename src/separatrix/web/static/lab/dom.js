@@ -24,6 +24,37 @@ export function put(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
+// Change an element into a fresh one of the same kind, and keep what need not change: the listeners, the focus and open menus of
+// controls that are already there. Children with an id or a data-key are matched by it, others by their place.
+export function morph(old, fresh) {
+  if (old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
+    old.replaceWith(fresh);
+    return;
+  }
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const key = (node) => node.dataset?.key || node.id || "";
+  const keyed = new Map([...old.childNodes].filter(key).map((node) => [key(node), node]));
+  const plain = [...old.childNodes].filter((node) => !key(node));
+  const wanted = [...fresh.childNodes].map((child) => {
+    const match = key(child) ? keyed.get(key(child)) : plain.shift();
+    if (!match || match.nodeName !== child.nodeName) return child;
+    morph(match, child);
+    return match;
+  });
+  for (const node of [...old.childNodes]) if (!wanted.includes(node)) node.remove();
+  wanted.forEach((node, i) => {
+    if (old.childNodes[i] !== node) old.insertBefore(node, old.childNodes[i] ?? null);
+  });
+  if ("checked" in old && old.checked !== fresh.checked) old.checked = fresh.checked;
+  if (old.matches("select, input:not([type=file])") && old !== document.activeElement && old.value !== fresh.value) old.value = fresh.value;
+  if (old.matches("select") && old.value !== fresh.value) old.value = fresh.value;
+}
+
 export function save(name, content, type) {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   const link = h("a", { href: url, download: name });

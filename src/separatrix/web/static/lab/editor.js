@@ -21,7 +21,7 @@ export class Editor {
     canvas.addEventListener("pointerup", (event) => this._up(event));
     canvas.addEventListener("pointercancel", () => { this.dragged = null; });
     document.addEventListener("keydown", (event) => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && this.points && !event.target.matches("input, textarea")) {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && this.points && !(/** @type {Element} */ (event.target).matches("input, textarea"))) {
         event.preventDefault();
         this.undo();
       }

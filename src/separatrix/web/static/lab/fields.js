@@ -1,6 +1,6 @@
 // Scores over the plane of the picture, as affine functions if possible, else on a grid; and their contours.
 
-import { kernelValue } from "./run.js";
+import { kernelValue } from "./engine/maps.js";
 
 const EVERY = 32; // running sums are saved after every so many mistakes, so that going back is fast
 
@@ -15,6 +15,7 @@ export class Fields {
     this.ny = Math.max(2, Math.round((this.nx * frame.height) / frame.width));
     this.size = this.nx * this.ny;
     this._sums = {};
+    this._lift = null;
   }
 
   // The coordinates of grid point g in the plane.
@@ -227,7 +228,7 @@ export class Fields {
   }
 
   // Marching squares. A crossing is identified by the edge of the grid that it lies on, so that pieces can be joined.
-  _contours(values, level, wanted = () => true) {
+  _contours(values, level, wanted = (g) => g >= 0) {
     const { nx, ny } = this;
     const points = new Map();
     const neighbours = new Map();

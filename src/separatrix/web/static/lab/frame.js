@@ -59,6 +59,7 @@ export class Frame {
     return { x: left, y: top, width: this.width - left - right, height: this.height - top - bottom };
   }
 
+  /** @param {number[]} point @returns {[number, number]} */
   toPixels([p, q]) {
     const { x, y, width, height } = this.inner();
     const [x0, x1, y0, y1] = this.window;

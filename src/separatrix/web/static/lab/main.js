@@ -1,37 +1,41 @@
-// The lab: sends a recipe to the server, shows the document that comes back, and keeps the recipe in the address.
+// The lab: the controls make a recipe, the engine in the browser trains, the viewer shows every step; the address holds the recipe.
 
 import { Controls } from "./controls.js";
 import { h, save } from "./dom.js";
 import { BLANK_WINDOW, Editor, untrained } from "./editor.js";
+import { documentOf } from "./engine/document.js";
+import { Superseded } from "./engine/errors.js";
+import { checkedRecipe } from "./engine/recipe.js";
 import { fileName } from "./exports.js";
+import { count } from "./formatting.js";
+import { Lecture, checkedLecture } from "./lecture.js";
+import { fromShortLink, isShortLink, toShortLink } from "./links.js";
 import { fromAddress, toAddress } from "./recipe.js";
+import { isSelfContained, resource } from "./resources.js";
+import { runPage } from "./runpage.js";
 import { readState, viewState, writeState } from "./state.js";
 import { Viewer } from "./viewer.js";
-import { count } from "./formatting.js";
 
 const message = document.getElementById("message");
 const summary = document.getElementById("summary");
-let defaults = null;
+let lab = null;
 let recipe = null;
-let pending = null;
+let asked = 0; // the number of the last run that was asked for; earlier ones are not shown
+let controls = null;
 
 function say(text, kind = "") {
   message.textContent = text;
   message.className = kind;
 }
 
-async function ask(path, body) {
-  const reply = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: pending?.signal });
-  if (!reply.ok) {
-    const problem = await reply.json().catch(() => ({}));
-    throw new Error(problem.error ?? `the lab replied with status ${reply.status}`);
-  }
-  return reply;
+// Tell what went wrong.
+function fail(error) {
+  say(error instanceof Error ? error.message : String(error), "bad");
 }
 
 const extras = [
   h("button", { type: "button", id: "save-page", title: "Save this run as a standalone page", onclick: savePage }, "Page"),
-  h("button", { type: "button", id: "copy-link", title: "Copy a link to this state of the lab", onclick: copyLink }, "Copy link"),
+  h("button", { type: "button", id: "copy-link", title: "Copy a short link to this state of the lab", onclick: copyLink }, "Copy link"),
 ];
 const viewer = new Viewer(document.getElementById("viewer"), { onChange: keep, extras });
 const editor = new Editor(viewer, {
@@ -41,16 +45,35 @@ const editor = new Editor(viewer, {
     run(Infinity);
   },
 });
-let controls = null;
+const lecture = new Lecture(document.getElementById("lecture"), {
+  onScreen: (screen) => {
+    recipe = screen.recipe;
+    setQuiz(screen.quiz === true);
+    openRecipe(screen.step === "end" ? Infinity : screen.step, screen.views);
+  },
+  onLeave: () => {
+    setQuiz(false);
+    keep();
+    viewer.resize();
+  },
+});
+
+function setQuiz(on) {
+  viewer.setQuiz(on);
+  document.getElementById("toggle-quiz").setAttribute("aria-pressed", String(on));
+}
+
+// The state of the page beside the recipe, for the address and for links.
+function place() {
+  const { t, views } = viewer.state;
+  return { step: viewer.run?.steps && t === viewer.run.steps ? "end" : t, views: views.join(","), quiz: viewer.quizzing ? "1" : undefined };
+}
 
 function keep() {
-  const address = toAddress(recipe, defaults);
-  if (address === null) {
-    writeState({ data: recipe.data });
-    return;
-  }
-  const { t, views } = viewer.state;
-  writeState({ ...address, step: viewer.run?.steps && t === viewer.run.steps ? "end" : t, views: views.join(",") });
+  if (lecture.screens) return;
+  const embed = document.body.classList.contains("embed") ? "1" : undefined;
+  const address = toAddress(recipe, lab.defaults);
+  writeState(address === null ? { data: recipe.data } : { ...address, ...place(), embed });
 }
 
 function show(doc, state) {
@@ -64,20 +87,32 @@ function show(doc, state) {
   keep();
 }
 
+// The document of the recipe. Only a CSV text that is too long for the browser is sent to the server.
+async function obtain(isCurrent) {
+  if (recipe.data !== "csv" || recipe.csv.length <= lab.limits.csv_in_browser) {
+    return documentOf(recipe, { lab, readSet: (name) => resource(`${name}.json`), isCurrent });
+  }
+  const longest = `${recipe.file} has ${(recipe.csv.length / 1e6).toFixed(1)} MB: without a server the lab reads at most ${lab.limits.csv_in_browser / 1e6} MB; start "separatrix lab" for more`;
+  if (isSelfContained()) throw new Error(longest);
+  const reply = await fetch("api/run", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(recipe) });
+  if (reply.ok) return reply.json();
+  const problem = await reply.json().catch(() => ({}));
+  throw new Error(problem.error ?? longest);
+}
+
 // Train, and show step t of the result.
 async function run(t, views) {
-  pending?.abort();
-  pending = new AbortController();
-  const mine = pending;
+  asked += 1;
+  const mine = asked;
   viewer.stop();
   const waiting = setTimeout(() => say("Running …", "quiet"), 250);
   try {
-    const doc = await (await ask("/api/run", recipe)).json();
-    if (mine !== pending) return;
+    const doc = await obtain(() => mine === asked);
+    if (mine !== asked) return;
     say("");
     show(doc, { t, views });
   } catch (error) {
-    if (error.name !== "AbortError" && mine === pending) say(error.message, "bad");
+    if (mine === asked && !(error instanceof Superseded)) fail(error);
   } finally {
     clearTimeout(waiting);
   }
@@ -90,43 +125,70 @@ function draw(points) {
     run(Infinity, viewer.state.views.length ? viewer.state.views : undefined);
     return;
   }
-  pending?.abort();
-  pending = null;
+  asked += 1;
   say(points.length ? "Add a point of another class: a boundary needs two classes." : "");
   show(untrained(points, editor.names), { t: 0 });
 }
 
 async function savePage() {
   try {
-    const text = await (await ask("/api/page", recipe)).text();
-    save(fileName(viewer.run, "html"), text, "text/html");
+    save(fileName(viewer.run, "html"), runPage(await resource("run.json"), viewer.run.doc), "text/html");
   } catch (error) {
-    say(error.message, "bad");
+    fail(error);
   }
 }
 
 async function copyLink() {
-  if (toAddress(recipe, defaults) === null) {
+  const settings = Object.fromEntries(Object.entries(recipe).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(lab.defaults[key])));
+  const link = `${location.href.split("#")[0]}#${await toShortLink({ ...settings, ...place() })}`;
+  if (link.length > lab.limits.link) {
     say("The data are too long for a link: save the page instead.", "bad");
     return;
   }
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(link);
     say("Link copied.", "quiet");
   } catch {
-    say(`Copy this link: ${location.href}`, "quiet");
+    say(`Copy this link: ${link}`, "quiet");
   }
 }
 
+async function openLecture(content) {
+  try {
+    lecture.begin(checkedLecture(content, lab.defaults));
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function connectModes() {
+  document.getElementById("toggle-quiz").addEventListener("click", () => {
+    setQuiz(!viewer.quizzing);
+    keep();
+  });
+  document.getElementById("example-lecture").addEventListener("click", async () => openLecture(await resource("example.lecture.json")));
+  document.getElementById("lecture-file").addEventListener("change", async (event) => {
+    const input = /** @type {HTMLInputElement} */ (event.target);
+    const [file] = input.files;
+    if (!file) return;
+    try {
+      await openLecture(JSON.parse(await file.text()));
+    } catch {
+      say(`${file.name} is not JSON`, "bad");
+    }
+    input.value = "";
+  });
+}
+
 async function start() {
-  document.getElementById("choose").open = innerWidth > 900;
-  const choices = await (await fetch("/api/choices")).json();
-  defaults = choices.defaults;
-  controls = new Controls(document.getElementById("controls"), choices, {
+  document.getElementById("choose").toggleAttribute("open", innerWidth > 900);
+  lab = await resource("lab.json");
+  controls = new Controls(document.getElementById("controls"), lab, {
     onRecipe: (changed) => {
       const end = viewer.run && viewer.state.t === viewer.run.steps && viewer.run.steps > 0;
       const same = changed.learner === recipe.learner && viewer.run;
       recipe = changed;
+      controls.show(recipe, viewer.run?.doc.recipe.data === recipe.data ? viewer.run.doc : null);
       run(end ? Infinity : 0, same ? viewer.state.views : undefined);
     },
     onMessage: (text) => say(text, "bad"),
@@ -135,16 +197,36 @@ async function start() {
       editor.begin([], ["-1", "1"], BLANK_WINDOW);
       draw([]);
     },
+    onWait: (changed) => {
+      asked += 1;
+      recipe = changed;
+    },
   });
+  connectModes();
   await open();
-  addEventListener("hashchange", open);
+  addEventListener("hashchange", () => open().catch((error) => fail(error)));
+  requestIdleCallback?.(() => lab.sets.forEach((name) => resource(`${name}.json`).catch(() => {}))); // for working offline
 }
 
+// Show what the address says.
 async function open() {
-  const entries = readState();
-  recipe = fromAddress(entries, defaults);
+  const fragment = location.hash.slice(1);
+  const { step, views, quiz, embed, lecture: named, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
+  recipe = checkedRecipe(isShortLink(fragment) ? settings : fromAddress(settings, lab.defaults), lab);
+  document.body.classList.toggle("embed", embed === "1");
+  setQuiz(quiz === "1");
+  const link = document.getElementById("open-full");
+  link.setAttribute("href", `${location.href.split("#")[0]}#${fragment.replace(/&?embed=1/, "")}`);
+  if (named && /^[\w-]+$/.test(named)) {
+    await openLecture(await resource(`${named}.lecture.json`));
+    return;
+  }
+  const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });
+  await openRecipe(t, chosen);
+}
+
+async function openRecipe(t, views) {
   controls.show(recipe);
-  const { t = 0, views } = viewState(entries);
   if (recipe.data === "points") {
     editor.begin(recipe.points, [...new Set(["-1", "1", ...recipe.points.map(([, , name]) => name)])], recipe.points.length ? null : BLANK_WINDOW);
     if (new Set(recipe.points.map(([, , name]) => name)).size < 2) {
@@ -156,4 +238,4 @@ async function open() {
   await run(t, views);
 }
 
-start().catch((error) => say(error.message, "bad"));
+start().catch((error) => fail(error));

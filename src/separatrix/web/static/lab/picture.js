@@ -242,6 +242,9 @@ export class Picture {
       const colour = now.mistake ? colours.bad : colours.accent;
       pen.circle(...place(now.example), radius + 9, { stroke: colour, width: 3 });
     }
+    if (state.upcoming !== null && state.upcoming !== undefined) {
+      pen.circle(...place(state.upcoming), radius + 12, { stroke: colours.ink, width: 2.4, dash: [5, 4] });
+    }
     this._vector(pen, state, colours);
   }
 

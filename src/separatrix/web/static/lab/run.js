@@ -1,5 +1,7 @@
 // A run, computed from its document: the weights after any mistake, the score of any example, the lines of the proof.
 
+import { dot, kernelValue, mapFeatures } from "./engine/maps.js";
+
 export class Run {
   constructor(doc) {
     this.doc = doc;
@@ -162,36 +164,6 @@ export class Run {
     }
     return norms;
   }
-}
-
-export function dot(a, b, offset = 0) {
-  let sum = 0;
-  for (let j = 0; j < b.length; j += 1) sum += a[offset + j] * b[j];
-  return sum;
-}
-
-export function kernelValue(kernel, x, z) {
-  if (kernel.kind === "rbf") {
-    let distance = 0;
-    for (let j = 0; j < x.length; j += 1) distance += (x[j] - z[j]) ** 2;
-    return Math.exp(-kernel.gamma * distance);
-  }
-  const product = dot(x, z);
-  return kernel.kind === "poly" ? (kernel.gamma * product + kernel.coef0) ** kernel.degree : product;
-}
-
-function mapFeatures(map, x) {
-  if (map.kind === "disc") return [...x, dot(x, x), 1];
-  if (map.kind === "products") return map.powers.map((powers) => powers.reduce((p, power, j) => p * x[j] ** power, 1));
-  if (map.kind === "fourier") {
-    const scale = Math.sqrt(2 / map.phases.length);
-    return map.phases.map((phase, c) => {
-      let angle = phase;
-      for (let j = 0; j < x.length; j += 1) angle += map.directions[j][c] * x[j];
-      return scale * Math.cos(angle);
-    });
-  }
-  return [...x];
 }
 
 // Entry k is the sum of the weights after each step before mistake k.

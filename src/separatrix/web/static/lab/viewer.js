@@ -2,8 +2,10 @@
 
 import { h, put, s, save } from "./dom.js";
 import { fileName, savePng, traceCsv } from "./exports.js";
+import { animatedGif, framesOf } from "./gif.js";
 import { certificatePanel, outcome, passesPanel, proofPanel, stepPanel } from "./panels.js";
 import { Picture, VIEWS, available } from "./picture.js";
+import { Quiz } from "./quiz.js";
 import { Run } from "./run.js";
 import { count, label, num } from "./formatting.js";
 
@@ -15,7 +17,7 @@ function mistakeWord() {
 const SPEEDS = [0.5, 1, 2, 5, 20, 100];
 
 export class Viewer {
-  constructor(root, { onChange = () => {}, extras = [] } = {}) {
+  constructor(root, { onChange = (state) => {}, extras = [] } = {}) {
     this.onChange = onChange;
     this.state = { t: 0, views: ["last"], street: true, witness: true };
     this.whole = false;
@@ -23,6 +25,8 @@ export class Viewer {
     this.timer = null;
     this.window = null;
     this._build(root, extras);
+    this.quiz = new Quiz(this, this.panels.quiz);
+    this.quizzing = false;
     document.addEventListener("keydown", (event) => this._key(event));
     new ResizeObserver(() => this._resize()).observe(this.stage);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
@@ -51,21 +55,22 @@ export class Viewer {
       button("end", "▶|", "Go to the end (End)", () => this.go(Infinity)),
       h("label", { class: "speed" }, "steps ", this.tempo));
     this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
-    this.panels = Object.fromEntries(["step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name })]));
+    this.panels = Object.fromEntries(["quiz", "step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name })]));
     const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Save" },
       h("span", { class: "quiet" }, "Save"),
       button("save-png", "PNG", "Save the picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
       button("save-svg", "SVG", "Save the picture as SVG", () => save(fileName(this.run, "svg"), this.picture.toSvg(this.state), "image/svg+xml")),
+      button("save-gif", "GIF", "Save the steps as an animated GIF", () => this._saveGif()),
       button("save-csv", "CSV", "Save every step as CSV", () => save(fileName(this.run, "csv"), traceCsv(this.run), "text/csv")),
       button("save-python", "Python", "Save a Python program that does the same", () => save(fileName(this.run, "py"), this.run.doc.snippet, "text/x-python")),
       extras);
     this.tools = h("div", { id: "tools" });
     put(root,
       h("div", { class: "left" },
-        h("section", { class: "card picture", "aria-label": "Picture" }, h("div", { class: "over" }, this.key, this.tools), this.stage,
-          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport, this.where), this.legend, this.note, takeaways),
+        h("section", { class: "card picture", "aria-label": "Picture" }, h("div", { class: "over" }, this.key, this.where, this.tools), this.stage,
+          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport), this.legend, this.note, takeaways),
         h("div", { class: "pair" }, this.panels.certificate, this.panels.passes)),
-      h("div", { class: "right" }, this.panels.step, this.panels.proof),
+      h("div", { class: "right" }, this.panels.quiz, this.panels.step, this.panels.proof),
       this.live);
   }
 
@@ -80,8 +85,25 @@ export class Viewer {
     this.scrub.max = this.run.steps;
     this._legend(can);
     for (const name of ["proof", "certificate", "passes"]) this.panels[name].hidden = !this.run.steps;
+    this.quiz.reset();
+    this.panels.quiz.hidden = !this.quizzing || !this.run.steps;
     certificatePanel(this.panels.certificate, this.run);
     this._resize(true);
+  }
+
+  // Ask before each step, or stop asking.
+  setQuiz(on) {
+    this.quizzing = on;
+    this.quiz.reset();
+    document.body.classList.toggle("quizzing", on);
+    this.panels.quiz.hidden = !on || !this.run?.steps;
+    if (this.run) this.render();
+  }
+
+  _saveGif() {
+    const { width, height } = this.picture.frame;
+    const draw = (canvas, t) => this.picture.onCanvas(canvas, { ...this.state, t });
+    save(fileName(this.run, "gif"), animatedGif({ draw, frames: framesOf(this.run), width, height }));
   }
 
   _legend(can) {
@@ -185,13 +207,21 @@ export class Viewer {
     moves[event.key]();
   }
 
+  // Draw the picture anew after the layout has changed.
+  resize() {
+    this._resize(true);
+  }
+
   _resize(force = false) {
     if (!this.run) return;
     const width = Math.floor(this.stage.clientWidth);
     if (!width || (!force && width === this.picture?.frame.width)) return;
-    // as high as possible with the step controls still visible
-    const room = globalThis.innerHeight - (this.stage.getBoundingClientRect().top + globalThis.scrollY) - 140;
-    const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(width * 0.5, room)));
+    // as high as possible with the legend and the buttons below it still visible
+    const card = this.stage.parentElement.getBoundingClientRect();
+    const stage = this.stage.getBoundingClientRect();
+    const room = globalThis.innerHeight - (stage.top + globalThis.scrollY) - (card.bottom - stage.bottom) - 8;
+    const least = width < 640 ? width * 0.5 : Math.min(width * 0.5, 260);
+    const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(least, room)));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
     this.picture = new Picture(this.run, width, height, this.window);
@@ -215,7 +245,9 @@ export class Viewer {
     if (!this.picture) return;
     const { run, state } = this;
     const now = run.at(state.t);
-    this.picture.onCanvas(this.canvas, state);
+    const asking = this.quizzing && run.steps > 0;
+    if (asking) this.quiz.show(state.t);
+    this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null });
     this.scrub.value = state.t;
     this.scrub.setAttribute("aria-valuetext", `step ${state.t} of ${run.steps}`);
     put(this.where, h("b", null, `step ${state.t}`), ` of ${run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
@@ -231,5 +263,5 @@ export class Viewer {
 
 function swatch(name, dash) {
   const line = s("line", { x1: 1, y1: 6, x2: 31, y2: 6, "stroke-dasharray": dash.join(" ") || null });
-  return s("svg", { class: `swatch ${name}`, viewBox: "0 0 32 12", width: 32, height: 12, "aria-hidden": "true" }, line);
+  return s("svg", { class: `swatch ${name}`, viewBox: "0 0 32 12", width: 28, height: 12, "aria-hidden": "true" }, line);
 }

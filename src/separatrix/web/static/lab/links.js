@@ -1,0 +1,48 @@
+// Short links: the recipe, its drawn points and the state of the view, compressed into the fragment of an address.
+
+const VERSION = "1";
+const PREFIX = `${VERSION}.`;
+
+/** What is wrong with a link, in one sentence. */
+export class LinkError extends Error {}
+
+/** @param {string} fragment whether it is a short link, of whatever version */
+export function isShortLink(fragment) {
+  return /^\d+\.[\w-]*$/.test(fragment);
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @param {TransformStream} transform
+ */
+async function through(bytes, transform) {
+  const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(transform);
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/**
+ * The fragment that stands for some settings: JSON, deflated, in the alphabet of addresses.
+ * @param {Record<string, any>} settings
+ */
+export async function toShortLink(settings) {
+  const text = JSON.stringify(settings);
+  const bytes = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
+  return PREFIX + btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/**
+ * The settings of a short link.
+ * @param {string} fragment
+ * @returns {Promise<Record<string, any>>}
+ */
+export async function fromShortLink(fragment) {
+  if (!fragment.startsWith(PREFIX)) throw new LinkError(`this link has the format ${fragment.split(".")[0]}, which this version of the lab does not know`);
+  try {
+    const bytes = Uint8Array.from(atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/")), (mark) => mark.charCodeAt(0));
+    const settings = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
+    if (typeof settings !== "object" || settings === null || Array.isArray(settings)) throw new Error("no settings");
+    return settings;
+  } catch {
+    throw new LinkError("this link is damaged: part of it is missing");
+  }
+}

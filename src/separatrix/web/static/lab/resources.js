@@ -1,0 +1,29 @@
+// The tables and data that Python wrote beside the page: from elements of a self-contained page, else from files.
+
+const loaded = new Map();
+
+/**
+ * The JSON with a name: embedded in the page, or the file of that name. Each is read once.
+ * @param {string} name
+ * @returns {Promise<any>}
+ */
+export function resource(name) {
+  if (!loaded.has(name)) {
+    loaded.set(name, read(name));
+    loaded.get(name).catch(() => loaded.delete(name)); // to be tried again
+  }
+  return loaded.get(name);
+}
+
+async function read(name) {
+  const embedded = document.getElementById(name);
+  if (embedded) return JSON.parse(embedded.textContent ?? "");
+  const reply = await fetch(name);
+  if (!reply.ok) throw new Error(`${name} could not be read (status ${reply.status})`);
+  return reply.json();
+}
+
+/** Whether this page is one file that has no server. */
+export function isSelfContained() {
+  return document.getElementById("lab.json") !== null;
+}
