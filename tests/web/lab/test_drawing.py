@@ -177,10 +177,70 @@ def test_an_upload_that_is_too_large_is_refused(page, lab_url, tmp_path):
     visit(page, lab_url, "data=lecture:L4.1")
     page.select_option("#data", "csv")
     file = tmp_path / "large.csv"
-    file.write_text("1,2,a\n" * 200_000)
+    file.write_text("1,2,a\n" * 400_000)
     page.set_input_files("#csv-file", file)
     page.wait_for_function("() => document.querySelector('#message').innerText")
-    assert text_of(page, "message") == "large.csv has 1.2 MB: the lab accepts at most 1 MB"
+    assert text_of(page, "message") == "large.csv has 2.4 MB: the lab accepts at most 1.9 MB"
+
+
+def test_only_a_csv_that_is_too_long_for_the_browser_is_sent_to_the_server(page, lab_url, tmp_path):
+    asked = []
+    page.on("request", lambda request: "/api/" in request.url and asked.append(request.method))
+    visit(page, lab_url, "data=iris&passes=3")
+    page.select_option("#data", "csv")
+    file = tmp_path / "rows.csv"
+    for copies in (100, 9_000):
+        row = f"1.{'0' * 120},2,a\n3,1,b\n"
+        file.write_text("x,y,k\n" + row * copies)
+        page.set_input_files("#csv-file", file)
+        settled(page, f"{2 * copies:,} examples")
+        assert asked == ([] if copies == 100 else ["POST"])
+
+
+def test_the_last_choice_wins_however_quickly_it_follows(page, lab_url):
+    visit(page, lab_url, "data=lecture:L4.1")
+    page.evaluate("""() => {
+        const choose = (id, value) => {
+            const control = document.getElementById(id);
+            control.value = value;
+            control.dispatchEvent(new Event("change", { bubbles: true }));
+        };
+        choose("data", "iris"); choose("learner", "averaged"); choose("order", "permutation"); choose("passes", "5");
+    }""")
+    settled(page, "iris: 150 examples")
+    page.wait_for_function("() => location.hash.includes('passes=5')")
+    state = page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+    assert [state[key] for key in ("data", "learner", "order", "passes")] == ["iris", "averaged", "permutation", "5"]
+    assert [page.input_value(f"#{key}") for key in ("data", "learner", "order", "passes")] == [
+        "iris",
+        "averaged",
+        "permutation",
+        "5",
+    ]
+
+
+def test_controls_are_not_replaced_under_the_hand(page, lab_url):
+    visit(page, lab_url, "data=iris&passes=5")
+    page.focus("#learner")
+    kept = page.evaluate_handle("() => document.querySelector('#learner')")
+    page.select_option("#rule", "pa1")
+    page.wait_for_selector("#C")
+    page.wait_for_function("() => location.hash.includes('rule=pa1')")
+    assert page.evaluate("kept => kept.isConnected && document.querySelector('#learner') === kept", kept)
+    page.select_option("#data", "wine")
+    settled(page, "wine: 178 examples")
+    assert page.evaluate("kept => kept.isConnected", kept)
+
+
+def test_the_first_screen_fits_a_small_laptop(browser, lab_url):
+    with watched(browser, lab_url, viewport={"width": 1366, "height": 768}) as page:
+        for state in ("data=lecture:L4.1&step=4", "data=iris&passes=20&step=200", "data=random&n=60&noise=0.1&step=3"):
+            visit(page, lab_url, state)
+            for name in ("picture", "show-street", "show-witness", "save-png", "copy-link"):
+                if page.locator(f"#{name}").count():
+                    box = page.locator(f"#{name}").bounding_box()
+                    assert box["y"] >= 0 and box["y"] + box["height"] <= 768, (state, name, box)
+            assert page.locator("#picture").bounding_box()["height"] >= 240
 
 
 def test_ten_thousand_points_stay_smooth(page, lab_url):

@@ -15,14 +15,14 @@ from starlette.exceptions import HTTPException
 
 from separatrix.cli import app
 from separatrix.web.lab.app import BODY_LIMIT, _open_browser, lab
-from separatrix.web.lab.page import STATIC
+from separatrix.web.lab.site import site
 from separatrix.web.lab.trainer import Trainer
 from separatrix.web.listening import listen
 
 
-def ask(method, path, *, host="127.0.0.1:8765", **options):
+def ask(method, path, *, host="127.0.0.1:8765", app=None, **options):
     async def asked():
-        transport = httpx.ASGITransport(app=lab(), raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app=app or lab(), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765") as client:
             return await client.request(method, path, headers={"host": host, **options.pop("headers", {})}, **options)
 
@@ -31,21 +31,21 @@ def ask(method, path, *, host="127.0.0.1:8765", **options):
 
 def test_the_page_and_its_files_and_nothing_else():
     assert ask("GET", "/").headers["content-type"].startswith("text/html")
-    for asset in STATIC.iterdir():
-        reply = ask("GET", f"/static/{asset.name}")
-        assert reply.status_code == 200 and reply.content == asset.read_bytes()
+    app = lab()
+    for name, content in site().items():
+        reply = ask("GET", f"/{name}", app=app)
+        assert reply.status_code == 200 and reply.content == content
         assert reply.headers["x-content-type-options"] == "nosniff"
-    assert ask("GET", "/static/main.js").headers["content-type"].startswith("text/javascript")
-    for path in ("/static/nothing.js", "/static/..%2f..%2flab.py", "/static/%2e%2e/lab.py", "/docs", "/openapi.json"):
-        assert ask("GET", path).status_code == 404
+    assert ask("GET", "/main.js").headers["content-type"].startswith("text/javascript")
+    for path in ("/nothing.js", "/..%2f..%2flab.py", "/%2e%2e/lab.py", "/page.js", "/docs", "/openapi.json", "/api/run"):
+        assert ask("GET", path).status_code in (404, 405)
 
 
 def test_a_recipe_becomes_a_document():
     reply = ask("POST", "/api/run", json={"data": "lecture:L4.1"})
     assert reply.status_code == 200
     assert reply.json()["w"] == [[0, 0], [4, 0], [3, -1], [1, -3]]
-    assert ask("POST", "/api/page", json={"data": "lecture:L4.1"}).text.startswith("<!doctype html>")
-    names = [entry["name"] for entry in ask("GET", "/api/choices").json()["lectures"]]
+    names = [entry["name"] for entry in ask("GET", "/lab.json").json()["lectures"]]
     assert names == ["L1.8", "L2.4", "L4.1", "L4.xor", "L4.6", "L3.6"]
 
 
@@ -121,7 +121,7 @@ def test_it_says_where_it_is_and_ends_quietly_when_interrupted():
         line = process.stdout.readline()
         url = line.split()[5]
         assert line.startswith("The lab is running at http://127.0.0.1:") and "Ctrl-C" in line
-        assert httpx.get(f"{url}/api/choices", timeout=30).status_code == 200
+        assert httpx.get(f"{url}/lab.json", timeout=30).status_code == 200
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     finally:

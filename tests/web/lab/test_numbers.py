@@ -44,7 +44,7 @@ def asked(page, recipe, code):
     return page.evaluate(
         """async ([recipe, code]) => {
             const [run, fields, frame, exported] = await Promise.all(
-                ["run", "fields", "frame", "exports"].map((name) => import(`/static/${name}.js`)));
+                ["run", "fields", "frame", "exports"].map((name) => import(`/${name}.js`)));
             const options = { method: "POST", headers: { "content-type": "application/json" }, body: recipe };
             const read = new run.Run(await (await fetch("/api/run", options)).json());
             const view = new fields.Fields(read, new frame.Frame(read, 300, 240));

@@ -1,0 +1,110 @@
+// Units of the engine: generators, exact arithmetic, the alternative of Gordan, CSV, recipes.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { certified } from "../lab/engine/certificate.js";
+import { readCsv } from "../lab/engine/csv.js";
+import { randomSet } from "../lab/engine/data.js";
+import { decide } from "../lab/engine/decide.js";
+import { Generator } from "../lab/engine/generator.js";
+import { nearestOf } from "../lab/engine/nearest.js";
+import { principal } from "../lab/engine/plane.js";
+import { fraction, orthogonalBasis, product, root, solved, toNumber, toText, wholeVectors } from "../lab/engine/rationals.js";
+import { checkedRecipe } from "../lab/engine/recipe.js";
+import { Twister } from "../lab/engine/twister.js";
+import { general, pythonText } from "../lab/engine/wording.js";
+
+const lab = JSON.parse(readFileSync(new URL("../lab/lab.json", import.meta.url), "utf8"));
+const soon = () => performance.now() + 5000;
+
+test("the generator draws what NumPy draws", () => {
+  // np.random.default_rng([5, 3]): permutation(11), random(), integers(1, 6, 5)
+  const random = new Generator([5, 3]);
+  assert.deepEqual(random.permutation(11), [9, 8, 7, 1, 3, 10, 0, 4, 2, 6, 5]);
+  assert.equal(random.random(), 0.9181581478927233);
+  assert.deepEqual(random.integers(1, 6, 5), [5, 5, 1, 1, 2]);
+  assert.equal(new Generator([0]).random(), 0.6369616873214543);
+});
+
+test("the twister draws what RandomState draws", () => {
+  const random = new Twister(7);
+  assert.deepEqual(random.permuted([0, 1, 2, 3, 4, 5, 6, 7, 8]), [2, 7, 0, 8, 5, 3, 6, 1, 4]);
+  assert.equal(random.random(), 0.5384958704104337);
+  assert.equal(random.normal(), -0.7889230286257386);
+});
+
+test("floats become whole numbers without loss", () => {
+  const { whole, shift } = wholeVectors([[0.1, -3], [5e-324, 0]]);
+  assert.equal(toNumber(fraction(whole[0][0], 1n << BigInt(shift))), 0.1);
+  assert.equal(whole[0][1], -3n << BigInt(shift));
+  assert.equal(whole[1][0], 1n);
+});
+
+test("fractions, linear systems and roots are exact", () => {
+  assert.equal(toText(fraction(6n, -4n)), "-3/2");
+  assert.deepEqual(solved([[2n, 1n], [1n, 3n]], [5n, 10n]), [5n, 15n]); // (1, 3) times the determinant 5
+  assert.equal(solved([[1n, 2n], [2n, 4n]], [1n, 1n]), null);
+  const square = fraction(2n);
+  assert.ok(root(square, -1) < root(square, 1) && root(square, 1) - root(square, -1) < 3e-16);
+  assert.equal(root(fraction(9n, 4n), -1), 1.5);
+  for (const normal of orthogonalBasis([[1n, 2n, 3n]], 3)) assert.equal(product(normal, [1n, 2n, 3n]), 0n);
+  assert.equal(orthogonalBasis([[1n, 2n, 3n]], 3).length, 2);
+});
+
+test("Gordan's alternative: a direction, or weights that balance", () => {
+  const separable = [[4n, 0n], [-1n, -1n], [0n, -1n], [-2n, -2n]];
+  const answer = decide(separable, soon());
+  assert.ok("direction" in answer && separable.every((vector) => product(vector, answer.direction) > 0n));
+  const vectors = [[1n, 1n], [-1n, 1n], [0n, -3n]];
+  const none = decide(vectors, soon());
+  assert.ok("witness" in none);
+  for (const j of [0, 1]) assert.equal(none.witness.reduce((sum, { at, p }) => sum + p * vectors[at][j], 0n), 0n);
+});
+
+test("a margin far below the rounding error of float64 is found exactly", () => {
+  const tiny = 2 ** -60;
+  const { verdict, mistakeBound } = certified([[1, tiny], [1, -tiny]], [1, 0], 2, false, soon());
+  assert.equal(verdict, "separable");
+  assert.equal(mistakeBound, 2n ** 120n + 1n);
+});
+
+test("the nearest point of a hull", () => {
+  const { x } = nearestOf([[2, 1], [2, -1], [5, 0]]);
+  assert.deepEqual(x.map((value) => Math.round(value * 1e12) / 1e12), [2, 0]);
+});
+
+test("principal directions", () => {
+  const [first, second] = principal([[2, 1], [1, 2]]);
+  assert.ok(Math.abs(first.value - 3) < 1e-12 && Math.abs(second.value - 1) < 1e-12);
+  assert.ok(Math.abs(Math.abs(first.vector[0]) - Math.SQRT1_2) < 1e-12);
+});
+
+test("CSV: titles, delimiters, quotes, missing labels, and what is wrong where", () => {
+  assert.deepEqual(readCsv("a,b,k\n1,2,x\n3,4,y\n", "f").features, ["a", "b"]);
+  assert.deepEqual(readCsv("1;2;0\n3;4;1\n", "f").labels, [0, 1]);
+  assert.deepEqual(readCsv('a b k\n1 2 "x"\n3 4 y\n', "f").X, [[1, 2], [3, 4]]);
+  assert.deepEqual(readCsv('a,b,k\n1,2,"x, ""y"""\n3,4,\n', "f").labels, ['x, "y"']);
+  assert.throws(() => readCsv("a,b,k\n1,x,u\n2,3,v\n", "pasted.csv"), { message: "pasted.csv, line 2, column 2 (b): 'x' is not a finite number" });
+  assert.throws(() => readCsv("1,2,a\n3,b\n", "f"), { message: "f, line 2: 2 columns where line 1 has 3" });
+  assert.throws(() => readCsv("", "f"), { message: "f: the file is empty" });
+  assert.throws(() => readCsv("PK\u0003\u0004", "f"), { message: "f is not text: the lab reads CSV files" });
+});
+
+test("a recipe from outside is checked", () => {
+  assert.equal(checkedRecipe({ data: "iris" }, lab).learner, "perceptron");
+  assert.throws(() => checkedRecipe({ n: 1e9 }, lab), { message: "n must be a whole number from 2 to 20000, not 1000000000" });
+  assert.throws(() => checkedRecipe({ C: 0 }, lab), { message: "C must be a number above 0, at most 1000000, not 0" });
+  assert.throws(() => checkedRecipe({ learner: "forest" }, lab), /learner is "forest", which is not one of perceptron/);
+  assert.throws(() => checkedRecipe({ nothing: 1 }, lab), { message: 'there is no setting called "nothing"' });
+  assert.throws(() => checkedRecipe({ points: [[1, 2]] }, lab), /points must be/);
+});
+
+test("random points with too wide a margin are refused", () => {
+  assert.throws(() => randomSet(50, 6, 4.9, 0, 0), { message: "a margin of 4.9 leaves no room for 50 points: choose a smaller margin" });
+});
+
+test("numbers and labels as Python writes them", () => {
+  assert.deepEqual([0, 1.5, 1e-5, 123456789.4, 1e9, 0.000123].map((value) => general(value, 9)), ["0", "1.5", "1e-05", "123456789", "1e+09", "0.000123"]);
+  assert.deepEqual(["a", "it's", 3].map(pythonText), ["'a'", '"it\'s"', "3"]);
+});

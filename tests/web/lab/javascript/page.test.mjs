@@ -1,0 +1,101 @@
+// Units of the page that need no browser: links, lectures, quiz questions, the GIF encoder.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test from "node:test";
+import { encodedGif, framesOf } from "../lab/gif.js";
+import { checkedLecture } from "../lab/lecture.js";
+import { fromShortLink, isShortLink, toShortLink } from "../lab/links.js";
+
+const read = (name) => JSON.parse(readFileSync(new URL(`../lab/${name}`, import.meta.url), "utf8"));
+const { defaults } = read("lab.json");
+
+test("a link holds everything and is short", async () => {
+  const points = Array.from({ length: 40 }, (_, i) => [(i * 37) % 11 / 2, (i * 53) % 13 / 2, i % 2 ? "1" : "-1"]);
+  const settings = { data: "points", points, learner: "averaged", step: "end", views: "last,averaged" };
+  const link = await toShortLink(settings);
+  assert.ok(isShortLink(link) && link.startsWith("1."));
+  assert.deepEqual(await fromShortLink(link), settings);
+  assert.ok(link.length < 0.45 * encodeURIComponent(JSON.stringify(settings)).length, String(link.length));
+});
+
+test("a damaged link and one of a later version say so", async () => {
+  await assert.rejects(fromShortLink("7.abc"), { message: "this link has the format 7, which this version of the lab does not know" });
+  const link = await toShortLink({ data: "iris", learner: "voted" });
+  await assert.rejects(fromShortLink(link.slice(0, -6)), { message: "this link is damaged: part of it is missing" });
+  assert.ok(!isShortLink("data=lecture:L4.1"));
+});
+
+test("a lecture is checked screen by screen", () => {
+  const lecture = checkedLecture(read("example.lecture.json"), defaults);
+  assert.equal(lecture.screens.length, 6);
+  assert.equal(lecture.screens[0].recipe.data, "lecture:L4.1");
+  const format = "separatrix lecture 1";
+  assert.throws(() => checkedLecture({}, defaults), { message: 'this is not a lecture: "format" must be "separatrix lecture 1"' });
+  assert.throws(() => checkedLecture({ format, screens: [] }, defaults), /at least one screen/);
+  assert.throws(() => checkedLecture({ format, screens: [{ recipe: { nothing: 1 } }] }, defaults), { message: 'this is not a lecture: screen 1: the recipe has the unknown setting "nothing"' });
+  assert.throws(() => checkedLecture({ format, screens: [{}, { step: -1 }] }, defaults), /screen 2: "step" must be a whole number or "end"/);
+  assert.throws(() => checkedLecture({ format, screens: [{ text: "" }] }, defaults), /screen 1 has the unknown field "text"/);
+});
+
+test("a film shows every step of a short run, and the mistakes of a long one", () => {
+  assert.deepEqual(framesOf({ steps: 3, mistakeSteps: [1] }), [0, 1, 2, 3]);
+  assert.deepEqual(framesOf({ steps: 500, mistakeSteps: [3, 90] }), [0, 3, 90, 500]);
+  const long = framesOf({ steps: 5000, mistakeSteps: Array.from({ length: 400 }, (_, k) => 5 + 7 * k) });
+  assert.ok(long.length <= 60 && long[0] === 0 && long.at(-1) === 5000);
+});
+
+// A decoder of LZW that knows nothing of the encoder.
+function decoded(bytes, count) {
+  let [at, size, next, bit] = [0, 9, 258, 0];
+  const out = [];
+  let table = [];
+  let last = null;
+  const code = () => {
+    let value = 0;
+    for (let k = 0; k < size; k += 1, bit += 1) value |= ((bytes[bit >> 3] >> (bit & 7)) & 1) << k;
+    return value;
+  };
+  const text = (c) => (c < 256 ? [c] : table[c]);
+  for (; at < 1e7; at += 1) {
+    const c = code();
+    if (c === 257) break;
+    if (c === 256) {
+      [table, size, next, last] = [[], 9, 258, null];
+      continue;
+    }
+    const entry = c < 256 || table[c] ? text(c) : [...last, last[0]];
+    out.push(...entry);
+    if (last && next < 4096) {
+      table[next] = [...last, entry[0]];
+      next += 1;
+      if (next === 1 << size && size < 12) size += 1;
+    }
+    last = entry;
+  }
+  assert.equal(out.length, count);
+  return out;
+}
+
+test("the GIF decodes to the pixels that went in", () => {
+  const [width, height] = [120, 90];
+  const image = new Uint8ClampedArray(4 * width * height);
+  for (let i = 0; i < width * height; i += 1) image.set([((i * 7) % 16) * 16, (Math.floor(i / 11) % 8) * 32, 0, 255], 4 * i);
+  const bytes = encodedGif([image, image], width, height, [10, 20]);
+  assert.equal(String.fromCharCode(...bytes.subarray(0, 6)), "GIF89a");
+  const palette = bytes.subarray(13, 13 + 768);
+  let at = 13 + 768 + 19;
+  for (let frame = 0; frame < 2; frame += 1) {
+    assert.deepEqual([...bytes.subarray(at, at + 3)], [0x21, 0xf9, 4]);
+    assert.equal(bytes[at + 4], frame ? 20 : 10);
+    at += 8 + 10 + 1;
+    const data = [];
+    for (; bytes[at]; at += bytes[at] + 1) data.push(...bytes.subarray(at + 1, at + 1 + bytes[at]));
+    at += 1;
+    const pixels = decoded(data, width * height);
+    for (let i = 0; i < pixels.length; i += 1) {
+      for (let c = 0; c < 3; c += 1) assert.ok(Math.abs(palette[3 * pixels[i] + c] - image[4 * i + c]) < 8);
+    }
+  }
+  assert.equal(bytes[at], 0x3b);
+});
