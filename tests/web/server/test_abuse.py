@@ -4,12 +4,15 @@ import asyncio
 import json
 import logging
 import socket
+import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import httpx
 import pytest
 
+from separatrix.web.client import ServerError
 from separatrix.web.server import app as apps
 from separatrix.web.server import bodies, queries, snapshots
 from separatrix.web.server.app import Tokens, application
@@ -282,6 +285,42 @@ def test_a_large_prediction_takes_little_memory_and_sigterm_little_time(tmp_path
             one.sendall(f"{head}Content-Length: {len(labels)}\r\n\r\n".encode() + labels)
             begun = time.monotonic()
             assert server.stop() == 0 and time.monotonic() - begun < 15
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not resident(), reason="the memory of a process is read from /proc")
+def test_the_whole_process_stays_within_its_memory(tmp_path):
+    """Features are added until that is refused, with a snapshot each second, while large predictions come all the time."""
+    limit, statuses = 700 * MB, Counter()
+    with served(tmp_path / "state", "--max-memory", "700M", "--snapshot-every", "1") as server:
+        client = server.client(patience=0)
+        list(client.learn_many([(x, f"c{i % 20}") for i, (x, _) in enumerate(examples(60))]))
+        large, ended = b"\n".join([b'{"features": {"f1": 1}}'] * 100_000), threading.Event()
+
+        def predict():
+            one = server.client(patience=0)
+            while not ended.is_set():
+                try:
+                    statuses[200] += bool(one._ask("POST", "/predict", large, {"Content-Type": "application/x-ndjson"}))
+                except ServerError as error:
+                    statuses[error.status] += 1
+
+        threads = [threading.Thread(target=predict) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        grown = 0
+        with pytest.raises(ServerError, match="--max-memory") as refused:
+            for k in range(100):
+                client.learn({f"feature {k} {i}": 1.0 for i in range(10_000)}, "c1")
+                grown += 1
+        assert refused.value.status == 422 and grown >= 3
+        assert client.learn({"f1": 1.0}, "c2")["learned"] == 1
+        ended.set()
+        for thread in threads:
+            thread.join()
+        assert set(statuses) <= {200, 429} and statuses[200] and statuses[429], statuses
+        assert _peak(server) < limit, f"{_peak(server) / MB:.0f} MB"
+        assert server.stop() == 0
 
 
 def _peak(server):

@@ -73,14 +73,15 @@ def stored(one):
 
 @pytest.mark.parametrize("where", ["learn", "stacked", "replies_to"])
 def test_what_runs_out_of_memory_is_not_learned_and_said_so(one, monkeypatch, where):
-    before = one.live_model.state()
+    before, claimed = one.live_model.state(), one.writer.memory.models.claimed
     place = (LiveModel if where == "learn" else writers, where)
     monkeypatch.setattr(*place, failing(MemoryError())(getattr(*place)))
     with pytest.raises(RequestError, match="not learned from: not enough memory") as refused:
-        one.learn(STREAM[40:80])
+        one.learn([*STREAM[40:80], ({f"n{i}": 1.0 for i in range(1000)}, "ham")])
     assert refused.value.status == 503
     assert one.live_model.state() == one.writer.buffer.learning.state() == before == stored(one)
     assert not one.writer.problem(), "the next request may be smaller"
+    assert one.writer.memory.models.claimed == claimed, "what was claimed to grow is released"
     assert one.learn(STREAM[40:])["examples"] == 120
     assert stored(one) == one.live_model.state()
 

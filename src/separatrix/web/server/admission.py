@@ -29,9 +29,8 @@ class Admission:
         need = live_model.bytes_for(names, max(classes, len(live_model.classes)))
         if index is not None:
             need += _PER_NAME * names + _PER_LETTER * index.n_bytes
-        if need > self.claimed:
-            self.models.claim(need - self.claimed)
-            self.claimed = need
+        self.models.claim(need - self.claimed)  # less than nothing, after growth has failed
+        self.claimed = need
 
     def admitted(
         self, buffer: DoubleBuffer, examples: RequestExamples | None, body: bytes, new_classes: dict[Any, None]
@@ -80,18 +79,18 @@ class Admission:
             live_model.check(list(unseen), outputs)
         except ValueError as error:
             raise RequestError(422, str(error)) from None
+        if unseen and outputs > limits.classes:
+            raise RequestError(
+                422, f"{outputs:,} classes exceed the limit of {limits.classes:,} (--max-classes); nothing was learned"
+            )
         limits.check_scores(examples.n, outputs)
         if unseen or has_new_names:
-            self._check_growth(buffer, outputs if unseen else 0, outputs)
+            self._check_growth(buffer, outputs)
         return unseen
 
-    def _check_growth(self, buffer: DoubleBuffer, grown_to: int, outputs: int) -> None:
-        """Raise RequestError if the model gets too many classes (`grown_to`, 0 if there is no new one), names or weights."""
+    def _check_growth(self, buffer: DoubleBuffer, outputs: int) -> None:
+        """Raise RequestError if the model, with so many classes, gets too many names or weights, or needs too much."""
         limits, index = self.limits, buffer.index
-        if grown_to > limits.classes:
-            raise RequestError(
-                422, f"{grown_to:,} classes exceed the limit of {limits.classes:,} (--max-classes); nothing was learned"
-            )
         width = buffer.learning.n_names if index is None else len(index.listed)
         if width * outputs > limits.weights:
             limit = f"the limit of {limits.weights:,} weights (--weight-limit); nothing was learned"

@@ -43,7 +43,10 @@ class MemoryBudget:
         self._lock = Lock()
 
     def claim(self, n_bytes: int) -> None:
-        """Claim bytes; raises MemoryLimitError, and claims nothing, if there are not so many."""
+        """Claim bytes; raises MemoryLimitError, and claims nothing, if there are not so many. A negative number releases."""
+        if n_bytes <= 0:
+            self.release(-n_bytes)
+            return
         with self._lock:
             if self.claimed + n_bytes > self.limit:
                 raise MemoryLimitError(self.claimed + n_bytes, self.limit, n_bytes > self.limit)

@@ -310,6 +310,7 @@ class Writer:
         else:
             live_model, names, _ = snapshots.recover(self.store)
             self.buffer = DoubleBuffer(live_model, names, self.store.last)
+        self.admission.claim(self.buffer)
         self._is_behind, self.trouble = False, ""
 
     # The maintenance thread: snapshots and compaction.
