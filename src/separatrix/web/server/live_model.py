@@ -310,30 +310,28 @@ class LiveModel:
         return 0 if self.run is None else self.run.last.d
 
     def weights_of(self, columns: Ints, positions: Ints) -> tuple[Floats, Floats]:
-        """Return the weights used for prediction of some columns, one row per column, and the biases, of some classes."""
+        """Return the weights used for prediction of some columns and classes, one row per column, and the biases.
+
+        Of two classes, there is one output whatever the positions are.
+        """
         assert self.run is not None
-        return live_weights.some_weights(self.run, self.table, columns, positions)
+        outputs = self.table.slots[positions] if len(self.labels) > 2 else None
+        return live_weights.some_weights(self.run, columns, outputs)
 
     def scores(self, block: SparseRows) -> Floats:
-        """Return the scores of rows, one column per output; the columns of the rows must be below `width`."""
+        """Return the scores of rows, one column per class, or one of two classes; their columns must be below `width`."""
         assert self.run is not None
         columns, positions = block.indices, np.arange(len(block.indices))
         if block.n > 1:
             columns, positions = np.unique(block.indices, return_inverse=True)
-        parts = SparseRows(block.data, positions, block.indptr).parts
-        n_outputs = len(self.table.many) or 1
+        rows = SparseRows(block.data, positions, block.indptr)
+        if self.run.last.K * len(columns) <= _GATHERED:
+            scores = _scored(rows, *live_weights.some_weights(self.run, columns))
+            return scores[:, self.table.slots] if len(self.labels) > 2 else scores
         # Several classes at a time, but never one: the sum of a single output may be rounded otherwise.
-        n_portions = min(max(1, n_outputs // 2), -(-n_outputs * len(columns) // _GATHERED) or 1)
-        scores: list[Floats] = []
-        for classes in np.array_split(np.arange(n_outputs), n_portions):
-            W, b = self.weights_of(columns, classes)
-            K = len(classes)
-            out = np.empty(block.n * K)
-            kernels.score_rows(
-                *(parts, len(columns), NO_ORDER, 0, block.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out),
-            )
-            scores.append(out.reshape(block.n, K))
-        return scores[0] if len(scores) == 1 else np.concatenate(scores, axis=1)
+        n = len(self.labels)
+        portions = np.array_split(np.arange(n), min(max(1, n // 2), -(-n * len(columns) // _GATHERED)))
+        return np.concatenate([_scored(rows, *self.weights_of(columns, some)) for some in portions], axis=1)
 
     def decide(self, scores: Floats) -> list[Any]:
         """Return the predicted labels for some scores."""
@@ -370,6 +368,14 @@ class LiveModel:
             *(array.tobytes() for array in arrays),
             *(self.steps, counts, self.classes, self.n_names, self.progressive.state()),
         ]
+
+
+def _scored(rows: SparseRows, W: Floats, b: Floats) -> Floats:
+    """Return the scores of rows, one column per output; W has one row per column of the rows."""
+    d, K = W.shape
+    out = np.empty(rows.n * K)
+    kernels.score_rows(rows.parts, d, NO_ORDER, 0, rows.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out)
+    return out.reshape(rows.n, K)
 
 
 def _radius(block: SparseRows) -> float:

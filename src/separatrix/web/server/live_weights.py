@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 
@@ -50,21 +51,16 @@ def make_room(run: Run, names: int, classes: int) -> None:
         run.used = None
 
 
-def some_weights(run: Run, table: ClassTable, columns: Ints, positions: Ints) -> tuple[Floats, Floats]:
-    """Return the weights used for prediction of some columns and classes, one row per column, and the biases.
-
-    Of two classes, there is one output whatever the positions are.
-    """
-    K, outputs = run.last.K, table.many
-    outputs = outputs[positions] if outputs.size else np.zeros(1, np.int64)
-    where = np.ix_(columns, outputs) if K > 1 else columns
-    W, b = run.last.W.reshape(-1, K)[where], run.last.b[outputs]
-    elapsed = run.ledger.steps - run.ledger.average_after
+def some_weights(run: Run, columns: Ints, outputs: Ints | None = None) -> tuple[Floats, Floats]:
+    """Return the weights used for prediction of some columns and outputs (or all), one row per column, and the biases."""
+    K, elapsed = run.last.K, run.ledger.steps - run.ledger.average_after
+    which: Any = columns if outputs is None else (columns[:, None], outputs)
+    W, b = run.last.W.reshape(-1, K)[which], run.last.b if outputs is None else run.last.b[outputs]
     if elapsed > 0:
         W *= elapsed
-        W -= run.late.W.reshape(-1, K)[where]
+        W -= run.late.W.reshape(-1, K)[which]
         W /= elapsed
-        b = (elapsed * b - run.late.b[outputs]) / elapsed
+        b = (elapsed * b - (run.late.b if outputs is None else run.late.b[outputs])) / elapsed
     return W, b
 
 
