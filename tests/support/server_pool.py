@@ -45,6 +45,7 @@ def main():
             answer = os.fork()
             if not answer:
                 start_server(request)
+            ended.pop(answer, None)  # ids of processes come round again
         else:
             pid = request.get("wait", request.get("poll"))
             if pid not in ended:
