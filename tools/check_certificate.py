@@ -2,9 +2,8 @@
 
 Exact, by the standard library alone. A pair has a vector a: x̃ = (x, 1), or x without a bias, signed by its class; for K > 2
 classes x̃ in the block of its own class, −x̃ in that of a rival. Whole numbers are read exactly, others as the float64 they
-denote; the label is the last column unless named. Exit status: 0 valid, 1 not valid, 2 unreadable.
-  separable    ⟨w,a⟩ ≥ least > 0 everywhere, where w is given in full or as a sum of pairs Σλa,
-                lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
+denote; the label is the last column unless named. w is full or a sum Σλa. Exit status: 0 valid, 1 not, 2 unreadable.
+  separable    ⟨w,a⟩ ≥ least > 0 everywhere, lower ≤ least/‖w‖, ‖Σλa‖/Σλ ≤ upper, bound = floor of R²/γ² (2R²/γ² for K > 2)
   inseparable  λ > 0 and Σλa = 0: no w is positive on all of these; without a bias, whatever a tie means
   touching     the same on the pairs that a tie favours; and a w positive on the others, negative nowhere
   quasi-complete: ⟨w,a⟩ ≥ 0 everywhere, not all 0;  overlap: λ > 0 and Σλa = 0 on rows that span all rows
@@ -13,9 +12,7 @@ denote; the label is the last column unless named. Exit status: 0 valid, 1 not v
 import argparse
 import csv
 import json
-import re
 import sys
-from contextlib import suppress
 from fractions import Fraction as Q
 from math import lcm
 
@@ -26,15 +23,14 @@ def demand(holds, what):
 
 
 def value(text):
-    with suppress(ValueError, OverflowError):
-        return Q(int(text) if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) else float(text))
-    return text
+    try:
+        return Q(int(text) if text.strip().lstrip("+-").isdecimal() else float(text))
+    except (ValueError, OverflowError):
+        return text
 
 
 def rational(text):  # "p" or "p/q", long ones hexadecimal; no exponents, as a short one stands for a huge number
-    if not re.fullmatch("-?(0x[0-9a-f]+|[0-9]+)(/(0x[0-9a-f]+|[0-9]+))?", text):
-        raise ValueError(f"{text!r:.60} is not an integer or a fraction p/q")
-    return Q(*(int(part, 16 if "x" in part else 10) for part in text.split("/")))
+    return Q(*(int(part, 0) for part in text.split("/")))
 
 
 def whole(numbers):
@@ -61,25 +57,23 @@ class Data:
         fine = named and (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
         demand(fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or the rows differ in length")
 
-    def vectors(self, direction):  # the numbers of w, given in full or as a sum of examples w = Σλa
-        if isinstance(direction, list):
-            return [[rational(v) for v in w] for w in direction]
-        total = self.combination(direction)[0]
-        return [total[k : k + self.m] for k in range(0, len(total), self.m)]
-
-    def leads(self, direction):  # (row, rival, ⟨w,a⟩) for every pair
-        direction = self.vectors(direction)
-        demand([len(w) for w in direction] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
-        (flat, scale), leads = whole([v for w in direction for v in w]), []
-        for i, (x, cleared) in enumerate(self.X):
-            parts = (flat[k : k + self.m] for k in range(0, len(flat), self.m))
-            scores = [0] * (self.K == 2) + [sum(a * b for a, b in zip(part, x) if b) for part in parts]
-            leads += [(i, r, Q(scores[self.y[i]] - s, cleared * scale)) for r, s in enumerate(scores) if r != self.y[i]]
-        return leads
+    def direction(self, given):  # w as one list
+        if isinstance(given, dict):
+            return self.combination(given)[0]
+        demand([len(w) for w in given] == [self.m] * (1 if self.K == 2 else self.K), "a direction has the wrong shape")
+        return [rational(v) for w in given for v in w]
 
     def vector(self, i, rival):
         demand(rival != self.y[i] and 0 <= rival < self.K, f"row {i} has no rival {rival}")
         return [v * ((k == self.y[i]) - (k == rival)) for k in range(self.K)[self.K == 2 :] for v in self.X[i][0]]
+
+    def leads(self, w):  # (row, rival, ⟨w,a⟩) for every pair
+        (w, scale), leads = whole(w), []
+        for i, (x, cleared) in enumerate(self.X):
+            parts = (w[k : k + self.m] for k in range(0, len(w), self.m))
+            scores = [0] * (self.K == 2) + [sum(a * b for a, b in zip(part, x) if b) for part in parts]
+            leads += [(i, r, Q(scores[self.y[i]] - s, cleared * scale)) for r, s in enumerate(scores) if r != self.y[i]]
+        return leads
 
     def combination(self, part):  # Σλa and Σλ
         weights, pairs = [rational(v) for v in part["weights"]], list(zip(part["rows"], part["rivals"], strict=True))
@@ -90,33 +84,26 @@ class Data:
         return [Q(sum(a * b for a, b in zip(lam, c) if b), scale) for c in columns], sum(weights)
 
     def margin(self, part, width):
-        least, square = rational(part["least"]), sum(v**2 for w in self.vectors(part["direction"]) for v in w[:width])
-        demand(least > 0 and min(self.leads(part["direction"]), key=lambda p: p[2])[2] >= least, "a lead is below the least")
-        fine = len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024
-        fine = fine and Q(part["lower"]) ** 2 * square <= least**2
+        least, w = rational(part["least"]), self.direction(part["direction"])
+        square = sum(v * v for j, v in enumerate(w) if j % self.m < width)
+        demand(least > 0 and min(lead for *_, lead in self.leads(w)) >= least, "a lead is below the least")
+        fine = (
+            len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024 and Q(part["lower"]) ** 2 * square <= least**2
+        )
         demand(fine and (width == self.m or self.K == 2), "the lower margin is too high, or K > 2 have a geometric one")
         total, weight = self.combination(part["weights"])
         short = sum(v * v for v in total[: None if self.K > 2 else width]) <= (Q(part["upper"]) * weight) ** 2
         demand(short and (width == self.m or total[-1] == 0), "the upper margin is too low, or its weights do not balance")
         return least**2 / square
 
-    def overlap(self, part, equations):
-        demand(not any(self.combination(part)[0]), "the spanning witness does not add up to 0")
-        equations = [whole([rational(v) for v in equation])[0] for equation in equations]
-        zero = not any(sum(a * b for a, b in zip(e, x, strict=True)) for e in equations for x, _ in self.X)
-        demand(zero and rank(equations) == len(equations), "an equation fails, or follows from the others")
-        spanned = rank([self.vector(*pair) for pair in zip(part["rows"], part["rivals"])])
-        demand(spanned >= (self.K - 1) * (self.m - len(equations)), "the spanning witness does not span all rows")
-
 
 def rank(rows, prime=2**61 - 1):  # modulo a prime, which is never above the true one
-    rows, count = [[v % prime for v in row] for row in rows], 0
-    while rows:
-        pivot = rows.pop()
-        j = next((j for j, v in enumerate(pivot) if v), None)
-        if j is not None:
-            count, inverse = count + 1, pow(pivot[j], -1, prime)
-            rows = [[(a - r[j] * inverse * b) % prime for a, b in zip(r, pivot)] if r[j] else r for r in rows]
+    count = 0
+    while rows := [row for row in rows if any(v % prime for v in row)]:
+        pivot, count = rows.pop(), count + 1
+        j = next(j for j, v in enumerate(pivot) if v % prime)
+        inverse = pow(pivot[j], -1, prime)
+        rows = [[(a - row[j] * inverse * b) % prime for a, b in zip(row, pivot)] for row in rows]
     return count
 
 
@@ -125,29 +112,35 @@ def check(cert, data):
     fine = cert["format"] == "separatrix certificate 1" and type(cert["bias"]) is bool and len(cert) == 17
     demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
     unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
-    unproven += ["spanning", "equations"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
-    demand(
-        all(cert[name] is None or (name == "equations" and cert[name] == []) for name in unproven), "a claim is not proven"
-    )
+    unproven += ["spanning"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
+    silent = kind == "overlap" or cert["equations"] in (None, [])
+    demand(silent and all(cert[name] is None for name in unproven), "a claim is not proven")
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")
     kinds = {"separable": ["complete"], "touching": ["quasi-complete"], "inseparable": [None, "quasi-complete", "overlap"]}
     demand(kind in kinds.get(verdict, []), f"{verdict!r} with separation {kind!r} is not proven")
     if verdict == "separable":
         bound = radius * (1 if data.K == 2 else 2) // data.margin(cert["margin"], data.m)
-        same = cert["direction"] == cert["margin"]["direction"]
         most = bound if isinstance(cert["direction"], list) else bound * Q(102, 100) + 1  # a sum's norm is rounded up
-        demand(same and bound <= rational(str(cert["mistake_bound"])) <= most, "not this w's bound")
+        same = cert["direction"] == cert["margin"]["direction"]
+        demand(same and bound <= rational(str(cert["mistake_bound"])) <= most, "the bound is not that of w")
         return cert["geometric_margin"] is None or data.margin(cert["geometric_margin"], data.m - cert["bias"])
     right = {"+1": lambda i, r: data.y[i] == 1, "-1": lambda i, r: data.y[i] == 0, "first": lambda i, r: r > data.y[i]}
     demand(not any(data.combination(cert["witness"])[0]), "the witness does not add up to 0")
     pairs = list(zip(cert["witness"]["rows"], cert["witness"]["rivals"]))
     sided = [t for t in (("+1", "-1") if data.K == 2 else ("first",)) if all(right[t](*pair) for pair in pairs)]
     demand((sided == [ties]) if verdict == "touching" else (ties is None and not sided), "the witness is on the wrong side")
-    leads = data.leads(cert["direction"]) if cert["direction"] else [(0, 0, -1)]
-    wrong = [lead for i, r, lead in leads if lead < 0 or (verdict == "touching" and lead == 0 and not right[ties](i, r))]
-    demand(kind != "quasi-complete" or (not wrong and any(lead for *_, lead in leads)), "w has a wrong lead, or all are 0")
-    return data.overlap(cert["spanning"], cert["equations"]) if kind == "overlap" else None
+    if kind == "quasi-complete":
+        leads = data.leads(data.direction(cert["direction"]))
+        wrong = any(lead < 0 or (verdict == "touching" and lead == 0 and not right[ties](i, r)) for i, r, lead in leads)
+        demand(not wrong and any(lead for *_, lead in leads), "w has a wrong lead, or all are 0")
+    if kind == "overlap":
+        demand(not any(data.combination(cert["spanning"])[0]), "the spanning witness does not add up to 0")
+        equations = [whole([rational(v) for v in equation])[0] for equation in cert["equations"]]
+        zero = not any(sum(a * b for a, b in zip(e, x, strict=True)) for e in equations for x, _ in data.X)
+        demand(zero and rank(equations) == len(equations), "an equation fails, or follows from the others")
+        spanned = rank([data.vector(*pair) for pair in zip(cert["spanning"]["rows"], cert["spanning"]["rivals"])])
+        demand(spanned >= (data.K - 1) * (data.m - len(equations)), "the spanning witness does not span all rows")
 
 
 if __name__ == "__main__":
