@@ -8,7 +8,6 @@ result is not checked here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -33,8 +32,6 @@ Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
-_TIMES_AS_LONG = 2.0
-"""The margin of wide data may take so many times as long as their verdict took."""
 _CYCLIC_PASSES = 20
 """In the order of the rows: the quickest, unless the classes come sorted."""
 _SHUFFLED_PASSES = 30
@@ -91,7 +88,7 @@ def _proven(pairs: Pairs, exact: bool | str, offer: Offer) -> Proof:
 
 
 def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) -> Proof:
-    begun, wide = time.monotonic(), WidePairs(pairs)
+    wide = WidePairs(pairs)
     answer = wide.search()
     if isinstance(answer, Face):
         witness = pairs.witness(answer.pairs, answer.weights)
@@ -102,7 +99,7 @@ def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) ->
     if exact is not False:
         offer(proof)
         begin("narrowing the margin")
-        proof = separable(wide, blank, *wide.narrowed(answer, _TIMES_AS_LONG * (time.monotonic() - begun)))
+        proof = separable(wide, blank, *wide.narrowed(answer))
     return proof
 
 

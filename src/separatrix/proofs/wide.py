@@ -43,7 +43,7 @@ _SCORES_AT_ONCE = 1 << 22
 _MOST_TWINS = 1000
 _GOOD_GAP = 0.01
 """The relative width of the margin's interval at which the descent ends."""
-_PERCEPTRON_PASSES, _PASSES = 50, 300
+_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 64
 _BATCH, _ROUNDS, _MOST_PAIRS = 300, 60, 3000
 _WITNESS_CELLS = 2_000_000
 
@@ -171,11 +171,10 @@ class WidePairs:
         pairs = example if self.pairs.K == 2 else example * self.pairs.K + run.ledger.down
         return Sum(*(column.astype(dtype) for column, dtype in zip(np.unique(pairs, return_counts=True), "lf", strict=True)))
 
-    def narrowed(self, judged: Judgement, seconds: float) -> tuple[Judgement, Judgement]:
-        """Return the sums with the best lower and the best upper end of the margin that are found in so many seconds."""
+    def narrowed(self, judged: Judgement) -> tuple[Judgement, Judgement]:
+        """Return the sums with the best lower and the best upper end of the margin that a few passes find."""
         best, short = judged, judged
-        until = time.monotonic() + min(seconds, seconds_left())
-        for attempt in self.descent(_PASSES, _SHORT, until):
+        for attempt in self.descent(_MARGIN_PASSES, _SHORT, time.monotonic() + seconds_left()):
             if attempt.least > 0 and attempt.least / attempt.norm > best.least / best.norm:
                 best = attempt
             short = attempt if attempt.upper < short.upper else short

@@ -1,0 +1,132 @@
+"""An answer within the time given: 20 % and a second more at most, whatever the data; and what is told on the way."""
+
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from separatrix import Perceptron, certify, check_separation, fewest_mistakes, suspects
+from separatrix.cli import app
+from separatrix.proofs import checker
+from separatrix.proofs.clock import TimeUp, check_time, watched
+from support.documents import text
+
+LIMIT = 0.4
+
+
+def noise(n, d, n_classes, rounded=None):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    return X if rounded is None else np.round(X, rounded), np.arange(n) % n_classes
+
+
+def nearly_separable(n, d):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    y = (X @ rng.standard_normal(d) > 0).astype(int)
+    y[:: n // 20] ^= 1
+    return X, y
+
+
+SLOW_DATA = {
+    "more rows than a dense hull can hold": lambda: noise(6000, 600, 2),
+    "nearly separable, dense and wide": lambda: nearly_separable(2500, 1200),
+    "many classes": lambda: noise(2000, 40, 40),
+    "long rationals": lambda: noise(400, 235, 2, rounded=9),
+    "wide noise": lambda: noise(4000, 2500, 2),
+    "wide text with 20 classes": lambda: text(1500, 20_000, 20),
+}
+CALLS = {
+    "certify": lambda X, y: certify(X, y, time_limit=LIMIT),
+    "exact": lambda X, y: certify(X, y, exact=True, time_limit=LIMIT),
+    "fewest_mistakes": lambda X, y: fewest_mistakes(X, y, time_limit=LIMIT),
+    "suspects": lambda X, y: suspects(X, y, time_limit=LIMIT),
+    "check_separation": lambda X, y: check_separation(X, y, time_limit=LIMIT),
+}
+
+
+def seconds_of(call, *arguments):
+    """Return the seconds of the clock or of the processor, whichever are fewer: other processes do not count."""
+    clock, processor = time.monotonic(), time.process_time()
+    call(*arguments)
+    return min(time.monotonic() - clock, time.process_time() - processor)
+
+
+@pytest.mark.parametrize("name", SLOW_DATA)
+def test_the_time_limit_holds(name):
+    X, y = SLOW_DATA[name]()
+    certify(*text(40, 2500, 3), time_limit=30)  # compiled
+    for what in ("certify", "exact"):
+        assert seconds_of(CALLS[what], X, y) < 1.2 * LIMIT + 1, what
+
+
+@pytest.mark.parametrize("name", ["nearly separable, dense and wide", "many classes", "wide text with 20 classes"])
+@pytest.mark.parametrize("call", ["fewest_mistakes", "suspects"])
+def test_the_time_limit_of_the_analyses_holds(name, call):
+    X, y = SLOW_DATA[name]()
+    CALLS[call](X[:60], y[:60])
+    assert seconds_of(CALLS[call], X, y) < 1.2 * LIMIT + 1
+
+
+def test_the_time_limit_of_bounds_holds_and_the_bounds_still_do():
+    X, y = nearly_separable(2500, 1200)
+    model = Perceptron(max_iter=2).fit(X, y)
+    model.bounds(X, y, time_limit=LIMIT)  # compiled
+    assert seconds_of(lambda: model.bounds(X, y, time_limit=LIMIT)) < 1.2 * LIMIT + 1
+    assert all(bound.made <= bound.possible for bound in model.bounds(X, y, time_limit=LIMIT).applying)
+    with pytest.raises(ValueError, match="time_limit must be a positive number"):
+        model.bounds(X, y, time_limit=0)
+    with pytest.raises(ValueError, match="time_limit must be a positive number"):
+        suspects(X, y, time_limit=-1)
+
+
+def test_the_verdict_is_told_before_the_margin_and_the_kind_of_separation():
+    X, y = noise(3000, 30, 2)
+    told = []
+    certificate = certify(X, y, progress=lambda activity, verdict: told.append((activity, verdict)))
+    activities = [activity for activity, _ in told]
+    assert activities[0] == "training a perceptron" and told[0][1] is None
+    first = next(place for place, (_, verdict) in enumerate(told) if verdict)
+    assert told[first] == ("the verdict is proven", "inseparable")
+    assert first < activities.index("telling overlap from quasi-complete separation")
+    assert certificate.separation == "overlap"
+    told.clear()
+    y = (X[:, 0] > 0).astype(int)
+    certify(X, y, progress=lambda activity, verdict: told.append((activity, verdict)))
+    assert told.index(("the verdict is proven", "separable")) < told.index(("narrowing the margin", "separable"))
+
+
+def test_a_verdict_outlives_the_time_that_the_rest_would_take(monkeypatch):
+    def too_long(*_, **__):
+        with watched(0.0):
+            check_time()
+
+    X, y = noise(3000, 30, 2)
+    monkeypatch.setattr("separatrix.proofs.prover.climb", too_long)
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", None) and certificate.verify(X, y)
+    monkeypatch.setattr("separatrix.proofs.prover.interval", lambda *_, **__: too_long())
+    assert certify([[0.0], [1.0], [0.5]], [0, 1, 0], exact=False, time_limit=9).verdict == "undecided"
+
+
+def test_the_check_of_a_proof_can_be_ended():
+    X, y = noise(3000, 30, 2)
+    proof = certify(X, y).proof
+
+    def pause():
+        raise TimeUp
+
+    with pytest.raises(TimeUp):
+        checker.fault(proof, X, y, pause)
+    assert checker.fault(proof, X, y) is None
+
+
+def test_the_command_prints_the_verdict_once_and_ends_in_time(tmp_path):
+    X, y = nearly_separable(3000, 40)
+    table = tmp_path / "data.csv"
+    np.savetxt(table, np.column_stack([X, y]), fmt="%.6f", delimiter=",")
+    begun = time.process_time()
+    done = CliRunner().invoke(app, ["certify", str(table), "--no-header", "--time-limit", "1"])
+    assert time.process_time() - begun < 1.2 + 1 + 1.5  # a second and a half to import
+    assert done.exit_code in (1, 3) and done.stdout.count(" is inseparable: ") + done.stdout.count(" is undecided: ") == 1
