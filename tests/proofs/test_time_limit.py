@@ -10,7 +10,7 @@ from separatrix import Perceptron, certify, check_separation, fewest_mistakes, s
 from separatrix.cli import app
 from separatrix.proofs import checker
 from separatrix.proofs.clock import TimeUp, check_time, watched
-from support.documents import text
+from support.wide_text import text
 
 LIMIT = 0.4
 

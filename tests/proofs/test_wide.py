@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from separatrix import Certificate, certify, fewest_mistakes
 from separatrix.proofs import prover
 from separatrix.proofs.proof import Witness
-from support.documents import text
 from support.standalone_checker import standalone
+from support.wide_text import text
 
 
 def exact_weights(X, codes, proof, total):
@@ -160,7 +160,7 @@ TESTS = str(Path(__file__).parents[1])
 MEMORY = """
 import resource, sys
 sys.path.insert(0, {tests!r})
-from support.documents import text
+from support.wide_text import text
 from separatrix import certify
 X, y = text(*{shape})
 data = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes

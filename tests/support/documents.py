@@ -1,18 +1,18 @@
-"""Generated documents: sparse, wide rows of several classes."""
+"""Where the documents are, and whether what they show is what was printed."""
 
-import numpy as np
-import scipy.sparse as sp
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
 
 
-def text(n, d, n_classes, seed=0, words=40):
-    """Return rows like those of documents: common words, and words of the document's class; each of length 1."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rows = np.repeat(np.arange(n), words)
-    common = (d * rng.random(len(rows)) ** 6).astype(np.int64)
-    own = (common % (d // n_classes)) * n_classes + y[rows]
-    X = sp.csr_array((np.ones(len(rows)), (rows, np.where(rng.random(len(rows)) < 0.2, own, common))), shape=(n, d))
-    X.sum_duplicates()
-    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))).reshape(-1)
-    X.data /= np.repeat(lengths, np.diff(X.indptr))
-    return X, y
+def squeezed(text):
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def agrees(shown, printed):
+    """Whether what is shown is what was printed, but for `…`."""
+    pattern = ""
+    for line in squeezed(shown):
+        pattern += r"(?:.*\n)*?" if line == "…" else ".*?".join(re.escape(part) for part in line.split("…")) + r"\n"
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in squeezed(printed))) is not None
