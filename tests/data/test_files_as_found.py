@@ -372,3 +372,20 @@ def test_of_two_delimiters_the_one_that_gives_the_names_which_a_model_knows():
     text = "a;b,c;d\n" + "1;2,3;4\n" * 20
     for label, delimiter in (("d", ";"), ("c;d", ",")):
         assert open_source(io.BytesIO(text.encode()), label=label).reader.dialect.delimiter == delimiter
+
+
+def test_a_blank_before_a_quote_is_named():
+    data = b'id, text, kind\n1, "quoted, text", a\n2, "more, of it", b\n'
+    with pytest.raises(DataError, match="line 2: 4 columns where line 1 has 3; a blank before a quote makes it"):
+        list(open_source(io.BytesIO(data)))
+    with pytest.raises(DataError, match="line 3: 4 columns where line 1 has 3; leave such lines out"):
+        list(open_source(io.BytesIO(b"id,text,kind\n1,a,b\n2,quoted, text,b\n")))
+
+
+def test_repeated_titles_are_noted():
+    source = open_source(io.BytesIO(b"a,b,a,a,kind\n1,2,3,4,x\n2,3,4,5,y\n"))
+    assert source.schema.names == ["a", "b", "a_2", "a_3", "kind"]
+    assert "line 1: more than one column is called 'a': a later one is called 'a_2' here, and 1 more so" in source.notes[0]
+    taken = open_source(io.BytesIO(b"a,b,a,a_2,kind\n1,2,3,4,x\n2,3,4,5,y\n"))
+    assert taken.schema.names == ["a", "b", "a_2_2", "a_2", "kind"]
+    assert not open_source(io.BytesIO(b",b,kind\n1,2,x\n2,3,y\n")).notes

@@ -96,7 +96,7 @@ def respelled(data, draw):
     return signed(body, arrays)
 
 
-@pytest.mark.parametrize("number", counts(quick=400, soak=31_500))
+@pytest.mark.parametrize("number", counts(quick=150, soak=31_500))
 def test_a_mutated_model_file_is_usable_or_refused(files, tmp_path, number):
     draw, path = random.Random(18), tmp_path / "bad.sepx"
     outcomes = dict.fromkeys(("refused", "loaded", "saved again"), 0)
@@ -112,7 +112,8 @@ def test_a_mutated_model_file_is_usable_or_refused(files, tmp_path, number):
             continue
         outcomes["loaded"] += 1
         try:
-            assert len(model.predict(rows)) == len(rows), k
+            with np.errstate(over="ignore", invalid="ignore"):  # of weights near the end of float64
+                assert len(model.predict(rows)) == len(rows), k
             save(model, tmp_path / "again.sepx")
         except ValueError:  # a clear error: rows of another width, weights that outgrow float64
             continue

@@ -110,8 +110,9 @@ def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: 
     if html is None:
         click.echo(trace.text(first=1))
         return 0
-    html.write_text(trace.to_html(), "utf-8")
-    click.echo(f"wrote {html} ({html.stat().st_size:,} bytes): open it in a browser")
+    with replacing(html) as name:
+        size = Path(name).write_bytes(trace.to_html().encode())
+    click.echo(f"wrote {html} ({size:,} bytes): open it in a browser")
     return 0
 
 

@@ -28,7 +28,15 @@ import numpy as np
 from separatrix.data.batches import Options
 from separatrix.data.dialects.beginnings import Rows, from_table_on, has_row_names
 from separatrix.data.dialects.delimiters import delimiter_of, quote_of
-from separatrix.data.dialects.headers import ORANGE_TYPES, distinct, has_header, is_orange, names_known, placed
+from separatrix.data.dialects.headers import (
+    ORANGE_TYPES,
+    distinct,
+    has_header,
+    is_orange,
+    names_known,
+    note_repeated,
+    placed,
+)
 from separatrix.data.dialects.layouts import name_at
 from separatrix.data.dialects.records import BLANKS, cells, split, squeezed
 from separatrix.data.encodings import MARK
@@ -135,4 +143,6 @@ def _titled(dialect: Dialect, rows: Rows, n_lines: int, name: str, options: Opti
         if options.header == "auto":
             titled = names_known(first, options) or has_header(first, table[1:], options.missing)
         names = distinct(first) if titled else tuple(map(name_at, range(len(first))))
+        if titled:
+            note_repeated(first, names, f"{name}, line {line}", options)
     return replace(dialect, names=names, titled=titled, line=line, lead=below[0] if titled else lines[0])

@@ -28,9 +28,31 @@ def is_orange(table: list[list[str]]) -> bool:
 
 
 def distinct(titles: list[str]) -> tuple[str, ...]:
-    """Return the titles, with c0, c1 … for empty ones and the position added to repeated ones."""
-    named = [title or f"c{j}" for j, title in enumerate(titles)]
-    return tuple(name if name not in named[:j] else f"{name}_{j}" for j, name in enumerate(named))
+    """Return the titles, with c0, c1 … for empty ones and the position added to repeated ones.
+
+    Examples
+    --------
+    >>> distinct(["a", "", "a", "a_2"])
+    ('a', 'c1', 'a_2_2', 'a_2')
+    """
+    names = [title or f"c{j}" for j, title in enumerate(titles)]
+    taken = set(names)
+    for j, name in enumerate(names):
+        while names[j] in names[:j]:
+            name = f"{name}_{j}"
+            if name not in taken:
+                names[j] = name
+    return tuple(names)
+
+
+def note_repeated(titles: list[str], names: tuple[str, ...], where: str, options: Options) -> None:
+    """Note the columns that are called otherwise than in the header, because another one has the same title."""
+    renamed = [(title, name) for title, name in zip(titles, names, strict=True) if title and title != name]
+    if renamed:
+        title, name = renamed[0]
+        more = f", and {len(renamed) - 1} more so" if len(renamed) > 1 else ""
+        what = f"more than one column is called {title!r}: a later one is called {name!r} here{more}"
+        options.notes.setdefault(f"repeated titles of {where}", f"{where}: {what}")
 
 
 def names_known(first: list[str], options: Options) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from separatrix.data.encodings import MARK
+from separatrix.data.errors import LEAVE_OUT
 from separatrix.kernels.parsing import records as kernels
 
 SWALLOWED, NEARLY_ALL = 20, 0.9
@@ -43,6 +44,13 @@ class Records:
         for place in (place_of[k] for k in self.plain if k in place_of):
             pieces[place] = _quoted(pieces[place], delimiter.encode(), (quote or "").encode())
         return b"".join(pieces)
+
+    def remedy_of(self, k: Any, text: NDArray[np.uint8], delimiter: str) -> str:
+        """Say what to do about a record of too few or too many fields."""
+        begin, end = np.append(self.starts, self.end)[k : k + 2]
+        if re.search(re.escape(delimiter.encode()) + rb"[ \t]+[\"']", text[begin:end].tobytes()):
+            return f"a blank before a quote makes it a plain character: remove such blanks, or {LEAVE_OUT}"
+        return LEAVE_OUT
 
 
 def places_of(line: bytes, text: NDArray[np.uint8], records: Records) -> list[int]:

@@ -250,8 +250,8 @@ class DelimitedReader:
         is_faulty[headers] = False
         ends = np.append(records.lines[1:], records.n_lines)
         for k in np.flatnonzero(is_faulty):
-            width = counted(int(records.fields[k]), "column")
-            what = f": {width} where line {self.dialect.line} has {self.dialect.n_fields}; {LEAVE_OUT}"
+            width, remedy = counted(int(records.fields[k]), "column"), records.remedy_of(k, text, self.dialect.delimiter)
+            what = f": {width} where line {self.dialect.line} has {self.dialect.n_fields}; {remedy}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
             faults.append(_Fault(int(records.lines[k]), what, int(ends[k] - records.lines[k])))
