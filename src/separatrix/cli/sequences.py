@@ -110,6 +110,8 @@ def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: 
     if html is None:
         click.echo(trace.text(first=1))
         return 0
+    from separatrix.data.atomic import replacing
+
     with replacing(html) as name:
         size = Path(name).write_bytes(trace.to_html().encode())
     click.echo(f"wrote {html} ({size:,} bytes): open it in a browser")

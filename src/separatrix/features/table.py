@@ -21,7 +21,7 @@ from separatrix.engine.parameters import (
 )
 from separatrix.engine.rows import Array, Floats
 from separatrix.features.columns import NUMBERS
-from separatrix.features.columns.arrow_columns import NUMBER, TEXT, frame_of
+from separatrix.features.columns.arrow_columns import ARROW, NUMBER, TEXT, frame_of
 from separatrix.features.columns.leaks import LeakSearch
 from separatrix.features.columns.misfits import Misfits
 from separatrix.features.columns.roles import DROP, Role
@@ -321,6 +321,8 @@ class TableFeaturizer(Parameterized):
         for column in state["columns"]:
             name = column["name"]
             schema.names.append(name)
+            if column["kind"] is not None and column["kind"] not in ARROW:
+                raise ValueError(f"the column {name!r} is of the kind {column['kind']!r}, which is unknown")
             schema.kinds[name], schema.spelled[name] = column["kind"], bool(column["spelled"])
             schema.roles[name] = Role.from_state(column)
             if "misfits" in column:

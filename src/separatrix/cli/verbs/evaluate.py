@@ -54,9 +54,10 @@ def evaluate(
     from separatrix.cli.evaluation import Decision, evaluate_rows, print_evaluation
     from separatrix.cli.model_rows import ModelRows
     from separatrix.data.atomic import check_place
-    from separatrix.modelfile.archive import holds_tagger
+    from separatrix.modelfile.archive import as_file, holds_tagger
 
-    with errors_reported("evaluate", data):
+    with errors_reported("evaluate", data), as_file(model) as model_file:
+        model = Path(model_file)
         if holds_tagger(model):
             from separatrix.cli import sequences
 

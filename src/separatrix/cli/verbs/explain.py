@@ -7,6 +7,7 @@ categories those are named that the row has.
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
@@ -37,9 +38,10 @@ def explain(
     """Print the explanation of one row."""
     from separatrix.analysis import explaining
     from separatrix.cli.model_rows import ModelRows
-    from separatrix.modelfile.archive import holds_tagger
+    from separatrix.modelfile.archive import as_file, holds_tagger
 
-    with errors_reported("explain", data):
+    with errors_reported("explain", data), as_file(model) as model_file:
+        model = Path(model_file)
         if holds_tagger(model):
             from separatrix.cli import sequences
 

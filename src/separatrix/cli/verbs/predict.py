@@ -45,10 +45,11 @@ def predict(
     from separatrix.cli.model_rows import ModelRows
     from separatrix.cli.predictions import ENDINGS, write_predictions
     from separatrix.data.atomic import check_place, replacing
-    from separatrix.modelfile.archive import holds_tagger
+    from separatrix.modelfile.archive import as_file, holds_tagger
 
     how = reading.reading() | ({"keep": keep} if keep else {})
-    with errors_reported("predict", data):
+    with errors_reported("predict", data), as_file(model) as model_file:
+        model = Path(model_file)
         if holds_tagger(model):
             from separatrix.cli import sequences
 
