@@ -172,7 +172,7 @@ def test_a_run_that_takes_too_long_or_dies_is_ended_and_the_next_one_works(stub)
 
 def test_closing_ends_a_run_at_once(stub):
     stub.seconds = 60.0
-    stub.start()
+    stub.run("first")
     threading.Timer(0.2, stub.close).start()
     began = time.monotonic()
     assert refused_run(stub, "sleep") == (503, "the lab is shutting down") == refused_run(stub, "more")

@@ -34,11 +34,6 @@ class Trainer:
         self._busy = threading.Lock()
         self._closed = False
 
-    def start(self) -> None:
-        """Start the process, so that the first run need not wait for it."""
-        with self._busy:
-            self._started()
-
     def run(self, recipe: str) -> bytes:
         """Return the document of a recipe, both as JSON; raises HTTPException."""
         if not self._busy.acquire(timeout=self.seconds):
