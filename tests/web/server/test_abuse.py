@@ -54,11 +54,10 @@ async def raw(app, path, parts, take=None):
     sent, answer = list(parts), []
 
     async def receive():
-        await asyncio.sleep(0)
         if not sent:
             await asyncio.Event().wait()
         part = sent.pop(0)
-        return {"type": "http.request", "body": await part() if callable(part) else part, "more_body": bool(sent)}
+        return part if isinstance(part, dict) else {"type": "http.request", "body": part}
 
     async def send(message):
         if take is not None and message["type"] == "http.response.body":
@@ -140,6 +139,19 @@ def test_who_takes_an_answer_too_slowly_is_disconnected(tmp_path, monkeypatch):
     async def ask(client, writer, app):
         status, parts = await raw(app, "/predict", [in_lines(STREAM)], asyncio.Event().wait)
         assert (status, parts, writer.memory.requests.claimed) == (200, [], 0)
+
+    asked(tmp_path / "s", ask)
+
+
+def test_nobody_predicts_for_a_client_that_has_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(queries, "rows_at_once", lambda n: 10)
+    predicted, lines = [], queries.prediction_lines
+    monkeypatch.setattr(queries, "prediction_lines", lambda *some: predicted.append(1) or lines(*some))
+
+    async def ask(client, writer, app):
+        gone = {"type": "http.disconnect"}
+        status, parts = await raw(app, "/predict", [in_lines(STREAM), gone])
+        assert (status, parts, len(predicted), writer.memory.requests.claimed) == (200, [], 1, 0)
 
     asked(tmp_path / "s", ask)
 

@@ -9,8 +9,9 @@ from separatrix.engine.weights import Flat
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.live_model import LearningStoppedError, LiveModel
 from separatrix.web.server.request_reader import Limits, RequestError
+from support.served_store import ServedStore
 from support.server_process import examples, matrix
-from web.server.test_engine import ServedStore, blocks
+from web.server.test_engine import blocks
 
 
 def labelled(n, seed=0, n_classes=None):

@@ -102,10 +102,26 @@ def test_what_was_learned_is_never_called_lost(one, monkeypatch, caplog):
 def test_a_commit_that_is_on_the_disk_is_acknowledged(one, monkeypatch, error):
     """The store reports an error of what it has written: the server looks before it answers."""
     monkeypatch.setattr(one.store, "append", failing(error, after=True)(one.store.append))
-    assert one.learn(STREAM[40:80], key="key")["examples"] == 80
+    body = b"\n".join(orjson.dumps({"features": x, "label": y}) for x, y in STREAM[40:80])
+    with one.writer._wake:  # both wait together
+        first, second = (one.writer.submit(one.reader.lines(body, True), "key", body) for _ in range(2))
+    assert orjson.loads(first.result(20))["examples"] == 80
+    with pytest.raises(RequestError, match="send it again under the same Idempotency-Key"):
+        second.result(20)
     assert one.learn(STREAM[40:80], key="key")["examples"] == 80
     assert one.learn(STREAM[80:])["examples"] == 120
     assert stored(one) == one.live_model.state() == one.writer.buffer.learning.state()
+
+
+def test_what_is_not_known_is_called_so(one, monkeypatch):
+    """The write fails and then, for a while, reading what was written: the outcome is unknown, and the key settles it."""
+    monkeypatch.setattr(one.store, "append", failing(StoreError("the disk is strange"), after=True)(one.store.append))
+    monkeypatch.setattr(one.store, "reread", failing(StoreError("it cannot be read"))(one.store.reread))
+    with pytest.raises(RequestError, match="it is not known whether this was stored") as refused:
+        one.learn(STREAM[40:80], key="key")
+    assert refused.value.status == 503
+    assert one.learn(STREAM[40:80], key="key")["examples"] == 80
+    assert one.learn(STREAM[80:])["examples"] == 120 and stored(one) == one.live_model.state()
 
 
 def test_an_undo_that_is_on_the_disk_is_acknowledged(one, monkeypatch):

@@ -87,12 +87,14 @@ class PartedResponse(Response):
         self.parts = parts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Write the parts; a client that takes them too slowly is disconnected."""
+        """Write the parts, as long as the client is there; one that takes them too slowly is disconnected."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         allowed, loop = ANSWER_SECONDS, asyncio.get_running_loop()
-        begun = loop.time()
+        begun, request = loop.time(), Request(scope, receive)
         try:
             async for part in self.parts:
+                if await request.is_disconnected():
+                    return
                 async with asyncio.timeout_at(begun + allowed):
                     await send({"type": "http.response.body", "body": part, "more_body": True})
                 allowed += len(part) / ANSWER_RATE

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.rows import Ints, frozen
+from separatrix.engine.rows import NO_ORDER, Ints, frozen
 
 
 class ClassTable:
@@ -55,7 +55,4 @@ class ClassTable:
     @property
     def many(self) -> Ints:
         """The outputs as the kernels read them; none of two classes, whose only output needs no place."""
-        return frozen(self.slots) if len(self.labels) > 2 else _NONE
-
-
-_NONE: Ints = frozen(np.empty(0, np.int64))
+        return frozen(self.slots) if len(self.labels) > 2 else NO_ORDER

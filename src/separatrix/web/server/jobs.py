@@ -69,10 +69,11 @@ def replies_to(commit: Commit, sizes: list[int], examples: int) -> list[bytes]:
     ]
 
 
-def refusal(error: Exception, reason: str) -> RequestError:
-    """Return the answer to a request that could not be learned from because of an error."""
+def refusal(error: Exception, outcome: str | None) -> RequestError:
+    """Return the answer to a request that failed because of an error; an outcome of None is not known."""
+    outcome = outcome or "it is not known whether this was stored; send it again under the same Idempotency-Key"
     if isinstance(error, LearningStoppedError):
-        return RequestError(503, f"{reason}the server is shutting down", 5)
+        return RequestError(503, f"{outcome}: the server is shutting down", 5)
     if isinstance(error, StoreError | MemoryError):
-        return RequestError(503, f"{reason}{str(error) or 'not enough memory'}", 5)
-    return RequestError(500, f"{reason}internal error; see the log of the server")
+        return RequestError(503, f"{outcome}: {str(error) or 'not enough memory'}", 5)
+    return RequestError(500, f"{outcome}: internal error; see the log of the server")

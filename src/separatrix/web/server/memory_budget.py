@@ -17,7 +17,7 @@ REQUESTS = 512 << 20
 """Requests share at most so much, and at most half of what is left at the start."""
 SHARE = 0.75
 """By default the process may use this share of the memory of the machine, or of its container."""
-_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_GROUPS = Path("/sys/fs/cgroup")
 
 
 class MemoryLimitError(MemoryError):
@@ -84,9 +84,13 @@ def machine_memory() -> int:
     sizes = []
     with suppress(AttributeError, ValueError, OSError):
         sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for path in _CONTAINER:
-        with suppress(OSError, ValueError):  # without a limit, the file says "max"
-            sizes.append(int(Path(path).read_text()))
+    own = Path()
+    with suppress(OSError, ValueError):  # of a service, the group is not the root: 0::/system.slice/name.service
+        own = Path(Path("/proc/self/cgroup").read_text().partition("0::/")[2].split("\n")[0])
+    for group in (own, *own.parents):
+        for name in ("memory.max", "memory/memory.limit_in_bytes"):
+            with suppress(OSError, ValueError):  # without a limit, the file says "max"
+                sizes.append(int((_GROUPS / group / name).read_text()))
     return min(sizes, default=0)
 
 

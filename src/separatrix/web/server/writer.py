@@ -160,11 +160,11 @@ class Writer:
     def _answer_failed(self, group: list[Job], error: Exception) -> None:
         """After a failure, resume from what is stored, and answer what was not answered yet."""
         pending, self._pending, self._is_behind = self._pending, None, True
-        trouble, reason, is_stored = "", "not learned from: ", False
+        trouble, is_stored, is_known = "", False, pending is None
         try:
             if pending is not None:
                 self.store.reread()
-                is_stored = self._is_stored(*pending[:2])
+                is_stored, is_known = self._is_stored(*pending[:2]), True
             if not self._stopping:
                 self._catch_up()
             if isinstance(error, StoreError):
@@ -173,8 +173,6 @@ class Writer:
             trouble = f"learning is refused until the model can be brought up to date: {problem!r}"
             if trouble != self.trouble:
                 log.critical("%s", trouble, exc_info=True)
-            if pending is not None:
-                reason = "it is not known whether this was stored; send it again under the same Idempotency-Key: "
         self.trouble = trouble
         if pending is not None and is_stored:
             for answer, reply in pending[2]:
@@ -182,10 +180,10 @@ class Writer:
                     answer.set_result(reply)
         left = [job.answer for job in group if not job.answer.done()]
         outcome = f"{len(left)} of {len(group)} requests were not learned from"
-        is_known = isinstance(error, StoreError | LearningStoppedError | MemoryError)
-        log.error("%s: %r", outcome if left else "all requests were answered, but then", error, exc_info=not is_known)
-        for future in left:
-            fail(future, refusal(error, reason))
+        is_expected = isinstance(error, StoreError | LearningStoppedError | MemoryError)
+        log.error("%s: %r", outcome if left else "all requests were answered, but then", error, exc_info=not is_expected)
+        for future in left:  # of what is stored, only repetitions are left
+            fail(future, refusal(error, None if is_stored or not is_known else "not learned from"))
 
     def _is_stored(self, number: int, commit: Commit) -> bool:
         """Return whether the store has this very commit, although writing it has failed."""
