@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.engine.labels import check_labels, newcomers
+from separatrix.engine.labels import check_labels, newcomers, with_newcomer
 from separatrix.engine.rows import Array, Ints, frozen
 from separatrix.sequences.attributes import AttributeFeatures, NumberFeatures
 from separatrix.sequences.encoded import Encoded
@@ -113,6 +113,15 @@ def with_declared(names: Array, declared: Any) -> Array:
 def late_tags(classes: Array, labels: Array) -> list[Any]:
     """Return the labels that are not among the classes, in the order of their first token."""
     return [label for _, label in newcomers(classes, labels)] if labels.size else []
+
+
+def grown(classes: Array, *tags: Any) -> list[tuple[Array, int]]:
+    """Return the classes as they become with each late tag, and its place; the first pair is the classes as they are."""
+    steps = [(classes, -1)]
+    for names in tags:
+        for tag in late_tags(steps[-1][0], np.asarray([] if names is None else names)):
+            steps.append(with_newcomer(steps[-1][0], tag))
+    return steps
 
 
 def held_out_sequences(n: int, fraction: float, weight: Array, seed: int) -> Ints:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from separatrix.engine.labels import with_newcomer
 from separatrix.engine.loop import train
 from separatrix.engine.parameters import (
     Constraint,
@@ -30,7 +29,7 @@ from separatrix.learners.progress import passes_bar
 from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.run import SequencePasses, SequenceRun, TaggedSequences, best_paths
-from separatrix.sequences.schemes import SCHEMES, first_forbidden
+from separatrix.sequences.schemes import SCHEMES, first_forbidden, forbidden_transitions
 from separatrix.sequences.tagger import SequenceTagger
 from separatrix.sequences.templates import DEFAULT
 
@@ -160,7 +159,7 @@ class SequencePerceptron(SequenceTagger):
         if weight.size and not weight.any():
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
         run = self.new_run(classes, features.n)
-        self._check_scheme(codes, encoded.starts, run)
+        self._check_scheme(tags, encoded.starts, classes)
         chance = self._seed()
         held_out = self._held_out(X_val, y_val, features, run, encoded, codes, weight, chance)
         if held_out is not None and held_out.encoded is encoded:
@@ -209,18 +208,24 @@ class SequencePerceptron(SequenceTagger):
             raise ValueError("X has no token: there is nothing to learn from")
         else:
             features = inputs.new_features(kind, self.templates, self.n_features)
-        encoded = features.encode(X, True)
+        try:
+            encoded = features.encode(X, True)
+        finally:
+            if fitted:  # features that were numbered before an error need weights, too
+                run.resize(features.n)
+                self._forget_weights()
         tags = inputs.read_tags(y, encoded)
         weight = frozen(example_weight(sample_weight, len(encoded)))
         if fitted:
-            run.resize(features.n)
-            for names in (tags.names, [] if classes is None else classes):
-                for tag in inputs.late_tags(run.ledger.classes, np.asarray(names)):
-                    run.insert_class(*with_newcomer(run.ledger.classes, tag))
+            grown = inputs.grown(run.ledger.classes, tags.names, classes)
+            self._check_scheme(tags, encoded.starts, grown[-1][0])
+            for step in grown[1:]:
+                run.insert_class(*step)
         else:
-            run = self.new_run(inputs.with_declared(tags.names, classes), features.n)
+            known = inputs.with_declared(tags.names, classes)
+            self._check_scheme(tags, encoded.starts, known)
+            run = self.new_run(known, features.n)
         codes = tags.among(run.ledger.classes)
-        self._check_scheme(codes, encoded.starts, run)
         if not run.ledger.pass_starts:
             run.ledger.pass_starts.append((0, 0))
         mistakes = run.present(TaggedSequences(encoded, codes, weight), np.arange(len(encoded)))
@@ -235,18 +240,25 @@ class SequencePerceptron(SequenceTagger):
         self._forget_weights()
         return self
 
-    def _check_scheme(self, codes: Array, starts: Ints, run: SequenceRun, who: str = "y") -> None:
+    def check_examples(self, X: Any, y: Any) -> None:
+        """Raise for what `partial_fit` would refuse; nothing is learned."""
+        encoded = self.encode(X)
+        tags = inputs.read_tags(y, encoded)
+        self._check_scheme(tags, encoded.starts, inputs.grown(self.classes_, tags.names)[-1][0])
+
+    def _check_scheme(self, tags: inputs.Tags, starts: Ints, classes: Array) -> None:
         """Raise for tags that the scheme forbids: no path could ever be right."""
-        place = first_forbidden(codes, starts, run.forbidden, run.K)
+        codes, forbidden = tags.among(classes), forbidden_transitions(classes, self.scheme)
+        place = first_forbidden(codes, starts, forbidden, len(classes))
         if place is None:
             return
         i, t = place
-        path = run.ledger.classes[codes[starts[i] : starts[i + 1]]].tolist()
+        path = classes[codes[starts[i] : starts[i + 1]]].tolist()
         before = f"after {path[t - 1]!r}" if t else "at the start"
         what = f"{path[t]!r} {before}" if t < len(path) else f"{path[-1]!r} at the end"
         raise ValueError(
-            f"{who}[{i}] has {what} (token {min(t, len(path) - 1)}), which scheme={self.scheme!r} forbids: correct them, "
-            "or use scheme=None"
+            f"y[{i}] has {what} (token {min(t, len(path) - 1)}), which scheme={self.scheme!r} forbids: correct them, or use "
+            "scheme=None"
         )
 
     def _seed(self) -> int:

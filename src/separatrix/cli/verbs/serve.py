@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -27,6 +27,9 @@ from separatrix.cli.errors import INTERNAL, errors_reported, fail
 from separatrix.data.errors import DataError
 from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import RULES, STREAMING
+
+if TYPE_CHECKING:
+    from separatrix.web.server.app import Tokens
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOGS = {"events": "", "requests": "one line each", "payloads": "their contents, too"}
@@ -166,26 +169,49 @@ def serve(options: ServeOptions) -> int:
             import uvicorn  # noqa: F401
         except ImportError as error:
             fail("serve", f"needs the package {error.name}: pip install 'separatrix[web]'")
-        if options.as_of is None:
+        if _is_tagger(options):
+            _serve_tagger(options)
+        elif options.as_of is None:
             _serve(options)
         else:
             _write_past_model(options)
     return 0
 
 
-def _serve(options: ServeOptions) -> None:
-    from separatrix.training.options import size_of
-    from separatrix.web import listening
-    from separatrix.web.server import snapshots
-    from separatrix.web.server.app import Tokens, application
-    from separatrix.web.server.live_model import warm
-    from separatrix.web.server.memory_budget import MemoryLimitError, ProcessMemory, megabytes, resident
-    from separatrix.web.server.repair import repaired
-    from separatrix.web.server.request_reader import Limits
-    from separatrix.web.server.store import CommitStore
-    from separatrix.web.server.writer import Writer
+def _is_tagger(options: ServeOptions) -> bool:
+    """Tell whether a tagger of sequences is served."""
+    from separatrix.modelfile.archive import holds_tagger
 
+    return (options.state / "tagger.sepx").is_file() or (options.model is not None and holds_tagger(options.model))
+
+
+def _serve_tagger(options: ServeOptions) -> None:
+    from separatrix.web import listening
+    from separatrix.web.tagging.app import application
+    from separatrix.web.tagging.journal import Journal
+
+    if options.as_of is not None:
+        raise DataError("--as-of is not for taggers of sequences")
     _set_up_log(options.log)
+    tokens = _tokens(options)
+    listener = listening.listen(options.host, options.port)
+    journal = Journal(options.state, options.model)
+    try:
+        app = application(journal, tokens=tokens, hosts=options.host_names(), body_limit=options.body_limit)
+        replayed = f", {journal.replayed:,} of them replayed" if journal.replayed else ""
+        click.echo(f"{journal.learned:,} corrections learned so far{replayed}", err=True)
+        announcement = f"serving {options.state} on {listening.url_of(listener)} (Ctrl-C ends it)"
+        listening.serve(app, listener, lambda: click.echo(announcement, err=True))
+        journal.write_model()
+    finally:
+        journal.close()
+    click.echo("ended; everything acknowledged is on disk", err=True)
+
+
+def _tokens(options: ServeOptions) -> "Tokens":
+    """Return the tokens of a server that others may reach, or that may do without."""
+    from separatrix.web.server.app import Tokens
+
     tokens = Tokens(
         _token(options.read_token, options.read_token_file), _token(options.learn_token, options.learn_token_file)
     )
@@ -196,6 +222,23 @@ def _serve(options: ServeOptions) -> None:
         )
     if tokens.read and tokens.read == tokens.learn:
         raise DataError("the token for reading must differ from the token for learning")
+    return tokens
+
+
+def _serve(options: ServeOptions) -> None:
+    from separatrix.training.options import size_of
+    from separatrix.web import listening
+    from separatrix.web.server import snapshots
+    from separatrix.web.server.app import application
+    from separatrix.web.server.live_model import warm
+    from separatrix.web.server.memory_budget import MemoryLimitError, ProcessMemory, megabytes, resident
+    from separatrix.web.server.repair import repaired
+    from separatrix.web.server.request_reader import Limits
+    from separatrix.web.server.store import CommitStore
+    from separatrix.web.server.writer import Writer
+
+    _set_up_log(options.log)
+    tokens = _tokens(options)
     limits = Limits(
         body=options.body_limit,
         features=options.feature_limit,
