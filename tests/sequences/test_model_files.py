@@ -29,7 +29,7 @@ def call(*arguments, status=0):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("settings", [{}, {"rule": "pa1", "scheme": "bio", "averaged": False, "n_features": 50}])
+@pytest.mark.parametrize("settings", [{}, {"rule": "pa1", "scheme": "bio", "averaged": False}])
 def test_a_file_gives_the_same_tagger_back(tmp_path, kind, settings):
     X = KINDS[kind]
     model = SequencePerceptron(random_state=0, record=True, max_iter=3, **settings).fit(X, TAGS)
@@ -48,6 +48,15 @@ def test_a_file_gives_the_same_tagger_back(tmp_path, kind, settings):
     save(again, tmp_path / "n.sepx")
     save(model, tmp_path / "o.sepx")
     assert (tmp_path / "n.sepx").read_bytes() == (tmp_path / "o.sepx").read_bytes()
+
+
+def test_hashed_features_in_a_file(tmp_path):
+    model = SequencePerceptron(n_features=50, random_state=0).fit(WORDS, TAGS)
+    save(model, tmp_path / "m.sepx")
+    again = load(tmp_path / "m.sepx")
+    assert again.predict(WORDS) == model.predict(WORDS)
+    assert again.score(WORDS, TAGS) == model.score(WORDS, TAGS)
+    assert again.estimator.n_features_in_ == 50
 
 
 def test_files_without_mistakes_and_without_what_learning_needs(tmp_path):
@@ -129,10 +138,12 @@ def test_held_out_sequences_are_evaluated(tmp_path):
         (("predict", "MODEL", "ONE"), "has 1 column; the model needs 2, or 3 with a tag at the end"),
         (("predict", "MODEL", "DATA", "--scores"), "--scores is not for taggers of sequences"),
         (("evaluate", "MODEL", "ONE"), "the model needs 3, the tag last"),
+        (("info", "MODEL", "--weights", "3"), "--weights is for classifiers"),
+        (("serve", "STATE", "--model", "MODEL", "--keep-all"), "--keep-all is not for taggers of sequences"),
     ],
 )
 def test_what_is_wrong_is_one_line(tmp_path, arguments, message):
-    files = {name: tmp_path / name for name in ("DATA", "ONE", "BAD", "MODEL")}
+    files = {name: tmp_path / name for name in ("DATA", "ONE", "BAD", "MODEL", "STATE")}
     files["DATA"].write_text(CONLL)
     files["ONE"].write_text("Rome\nis\n")
     files["BAD"].write_text("Rome N B-x\nis O\n")

@@ -92,6 +92,22 @@ def test_a_late_tag_keeps_what_was_learned():
     assert not W[:, 1].any()
 
 
+def test_a_refused_call_of_partial_fit_changes_no_tag_and_no_weight():
+    model = SequencePerceptron(scheme="bio", random_state=0).fit([[["a"], ["b"]]], [["B-x", "O"]])
+    before, classes = model.weights(), model.classes_.tolist()
+    with pytest.raises(ValueError, match="forbids"):
+        model.partial_fit([[["new"]]], [["I-late"]])
+    assert model.classes_.tolist() == classes
+    assert model.predict([[["new"], ["a"]], [["a"], ["b"]]])[1] == ["B-x", "O"]
+    assert np.array_equal(model.weights()[0][: len(before[0])], before[0])
+    assert not model.weights()[0][len(before[0]) :].any()
+
+
+def test_one_tag_and_tokens_without_features():
+    model = SequencePerceptron().fit([[{}], [{}, {}]], [["x"], ["x", "x"]])
+    assert model.converged_ and model.predict([[{}, {"a": 1}], []]) == [["x", "x"], []]
+
+
 def test_whole_numbers_are_tags_too():
     model = SequencePerceptron(random_state=0).fit(X, [[len(tag) + 10 * (tag == "N") for tag in tags] for tags in Y])
     assert model.predict(X[:1]) == [[1, 11, 1]]
@@ -169,6 +185,11 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
             ValueError,
             r"y\[0\] has 'I-x' at the end \(token 1\)",
         ),
+        (lambda: SequencePerceptron().fit([[{"a": 1}, "b"]], [["D", "N"]]), TypeError, r"X\[0\]\[1\]: 'b' is a str"),
+        (lambda: SequencePerceptron().fit(iter(X), Y), TypeError, "which can be read only once"),
+        (lambda: SequencePerceptron().fit([iter(X[0])], Y[:1]), TypeError, r"X\[0\] is a list_iterator"),
+        (lambda: SequencePerceptron(n_features=9).fit(X, Y), ValueError, "n_features is for tokens that are strings"),
+        (lambda: fitted().set_params(rule="pa1").partial_fit(X, Y), ValueError, "cannot change between calls"),
         (lambda: fitted(early_stopping=True, validation_fraction=0.01), ValueError, "leaves none to hold out"),
         (lambda: SequencePerceptron().fit(X, Y, sample_weight=np.zeros(5)), ValueError, "every sample_weight is zero"),
     ],

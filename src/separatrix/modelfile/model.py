@@ -207,7 +207,10 @@ class Model:
         return unfitted(part)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy: the share of rows, or of their weights, whose label is predicted."""
+        """Return the accuracy: the share of rows, or of their weights, whose label is predicted; of a tagger, of tokens."""
+        if self.estimator is not None and self.estimator.public_name() == "SequencePerceptron":
+            self.check_fitted()
+            return float(self.estimator.score(X, y, sample_weight))
         predicted, labels = self.predict(X), as_labels(y)
         if len(predicted) != len(labels):
             raise ValueError(f"X and y have inconsistent numbers of samples: [{len(predicted)}, {len(labels)}]")

@@ -34,6 +34,10 @@ def attributes_of(token: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
     [('word:Rome', 1.0), ('capital', 1.0), ('in:city', 1.0), ('is:name', 0.5)]
     """
     if not isinstance(token, Mapping):
+        if isinstance(token, str | bytes) or (isinstance(token, tuple) and not prefix):
+            raise TypeError(
+                f"{token!r:.60} is a {type(token).__name__}, and the first token is a dict or list of attributes"
+            )
         for name in token:
             if not isinstance(name, str):
                 raise TypeError(f"{name!r:.60} in a list of attributes is no string")
@@ -80,13 +84,12 @@ class AttributeFeatures:
         for i, sequence in enumerate(X):
             for t, token in enumerate(sequence):
                 try:
-                    # A loop of its own for strings, which most attributes are: three times as fast as the generator.
-                    items = token.items() if type(token) is dict else (("", token),)
-                    for key, content in items:
+                    # A way of its own for strings, which most attributes are: three times as fast as the generator.
+                    for key, content in token.items() if type(token) is dict else ((None, token),):
                         if type(content) is str and type(key) is str:
                             pairs: Any = ((f"{key}:{content}", 1.0),)
                         else:
-                            pairs = attributes_of({key: content} if type(token) is dict else token)
+                            pairs = attributes_of(content if key is None and content is token else {key: content})
                         for name, value in pairs:
                             number = numbers.setdefault(name, len(numbers)) if learn else numbers.get(name, -1)
                             if number >= 0 and value:

@@ -13,7 +13,7 @@ from separatrix.engine.labels import check_labels, newcomers, with_newcomer
 from separatrix.engine.rows import Array, Ints, frozen
 from separatrix.sequences.attributes import AttributeFeatures, NumberFeatures
 from separatrix.sequences.encoded import Encoded
-from separatrix.sequences.templates import TemplateFeatures
+from separatrix.sequences.templates import DEFAULT, TemplateFeatures
 from separatrix.sequences.tokens import Sentences, TagSequences
 
 Features = AttributeFeatures | NumberFeatures | TemplateFeatures
@@ -31,7 +31,11 @@ def kind_of(X: Any) -> str | None:
         return "columns" if X.starts[-1] else None
     if isinstance(X, str | bytes | Mapping):
         raise TypeError(f"X is a {type(X).__name__}: it must be a list of sequences, and a sequence a list of tokens")
+    if not hasattr(X, "__len__"):
+        raise TypeError(f"X is a {type(X).__name__}, which can be read only once: make a list of it")
     for i, sequence in enumerate(X):
+        if not hasattr(sequence, "__len__") and not sp.issparse(sequence):
+            raise TypeError(f"X[{i}] is a {type(sequence).__name__}: a sequence is a list of tokens")
         if isinstance(sequence, str | bytes | Mapping):
             is_dict = isinstance(sequence, Mapping)
             what = "a dict: it must be a list of them" if is_dict else "a string: split it into tokens"
@@ -60,6 +64,9 @@ def new_features(kind: str, templates: Any, n_features: int | None) -> Features:
     """Return features of a kind, before anything was learned."""
     if kind == "columns":
         return TemplateFeatures(templates, n_features)
+    if n_features is not None or templates != DEFAULT:
+        name = "templates" if n_features is None else "n_features"
+        raise ValueError(f"{name} is for tokens that are strings or tuples of strings, and X has {KINDS[kind]}")
     return AttributeFeatures() if kind == "attributes" else NumberFeatures()
 
 

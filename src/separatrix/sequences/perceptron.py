@@ -202,6 +202,8 @@ class SequencePerceptron(SequenceTagger):
             if not self.run_.resumable:
                 raise ValueError("the model was saved without what further learning needs: train a new one")
             features, run = self.features_, self.run_
+            if (run.rule, run.C, run.scheme) != (self.rule, float(self.C), self.scheme):
+                raise ValueError("rule, C and scheme cannot change between calls of partial_fit; call fit() again")
             if kind not in (None, features.kind):
                 raise ValueError(f"X has {inputs.KINDS[kind]}, but the model was trained on {inputs.KINDS[features.kind]}")
         elif kind is None:

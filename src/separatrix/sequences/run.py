@@ -13,6 +13,7 @@ from separatrix.kernels.codes import rule_code
 from separatrix.kernels.sequences import paths
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
+from separatrix.sequences.schemes import forbidden_transitions
 
 BLOCK_TOKENS = 1 << 16
 """A call of the kernel presents about so many tokens, after which Ctrl-C is heard."""
@@ -61,11 +62,10 @@ class SequenceRun:
     n_sequences : how many sequences were given so far, which is the number of the next one
     """
 
-    def __init__(self, classes: Array, rule: str, C: float, forbidden: Callable[[Array], Array]) -> None:
+    def __init__(self, classes: Array, rule: str, C: float, scheme: str | None) -> None:
         self.ledger = SequenceLedger(classes)
-        self.rule, self.C = rule, C
-        self._forbidden_of = forbidden
-        self.forbidden = frozen(forbidden(classes))
+        self.rule, self.C, self.scheme = rule, C, scheme
+        self.forbidden = frozen(forbidden_transitions(classes, scheme))
         self.n_features = self.n_sequences = 0
         K = len(classes)
         self._W, self._U, self._D = (np.zeros(0) for _ in range(3))
@@ -102,7 +102,7 @@ class SequenceRun:
             square = getattr(self, name).reshape(K + 1, K + 1)
             setattr(self, name, np.insert(np.insert(square, place, 0.0, axis=0), place, 0.0, axis=1).reshape(-1))
         self.ledger.insert_class(classes, place)
-        self.forbidden = frozen(self._forbidden_of(classes))
+        self.forbidden = frozen(forbidden_transitions(classes, self.scheme))
 
     # Learning.
 

@@ -31,9 +31,9 @@ def parts_of(tag: object) -> tuple[str, str]:
 
 
 def marks_entities(tags: list[str]) -> bool:
-    """Tell whether tags mark entities: all begin with a letter of a scheme, and some have a type."""
+    """Tell whether tags mark entities: all begin with a letter of a scheme, and some have a type, or are B and O."""
     letters = {tag.partition("-")[0] for tag in tags}
-    return letters <= {*_KNOWN} and any("-" in tag for tag in tags)
+    return letters <= {*_KNOWN} and (any("-" in tag for tag in tags) or {"B", "O"} <= set(tags))
 
 
 def forbidden_transitions(classes: Array, scheme: str | None) -> Array:

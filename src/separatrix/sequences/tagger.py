@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +16,6 @@ from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
-from separatrix.sequences.schemes import forbidden_transitions
 from separatrix.sequences.templates import TemplateFeatures, threads_of
 
 if TYPE_CHECKING:
@@ -222,7 +220,7 @@ class SequenceTagger(Parameterized):
         model.classes_ = parcel.take_labels(f"{at}.classes", state["classes"])
         kind = word(state["tokens"], "kind", inputs.FEATURES)
         model.features_ = inputs.FEATURES[kind].unpack(state["tokens"], parcel, f"{at}.features")
-        n_features = whole(state, "n_features", 1, 2**31 - 1)
+        n_features = whole(state, "n_features", 0, 2**31 - 1)
         if model.features_.n != n_features:
             raise StateError(f"{model.features_.n:,} features have names, and {n_features:,} have weights")
         model.run_ = model.new_run(model.classes_, 0)
@@ -235,7 +233,7 @@ class SequenceTagger(Parameterized):
 
     def new_run(self, classes: Array, n_features: int) -> SequenceRun:
         """Return a run that has learned nothing, with room for the weights of so many features."""
-        run = SequenceRun(classes, self.rule, float(self.C), partial(forbidden_transitions, scheme=self.scheme))
+        run = SequenceRun(classes, self.rule, float(self.C), self.scheme)
         run.resize(n_features)
         return run
 

@@ -11,7 +11,7 @@ import click
 from separatrix.cli.errors import described, errors_reported, in_options, terminal_width
 from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json, ModelFile
-from separatrix.data.errors import counted
+from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Option
 
 
@@ -27,6 +27,8 @@ def info(
 
     with errors_reported("info", model), as_file(model) as name:
         description, size = describe(name), os.stat(name).st_size
+        if weights is not None and description.class_name == "SequencePerceptron":
+            raise DataError("--weights is for classifiers: separatrix explain shows the weights behind a tag")
         largest = None if weights is None else load(name, plain=True).importances(weights)
     facts = description.facts
     parameters = {name: value for name, value in description.parameters.items() if value is not None}

@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +35,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOGS = {"events": "", "requests": "one line each", "payloads": "their contents, too"}
 KERNEL_MEMORY, LEAST_MEMORY = 128 << 20, 64 << 20
 """What the compiled kernels take, and what --max-memory must leave for models and requests."""
+FOR_TAGGERS = (
+    *("state", "model", "port", "host", "allow_host", "read_token", "learn_token", "read_token_file", "learn_token_file"),
+    *("body_limit", "log"),
+)
+"""The options of a tagger's server."""
 NEW_MODEL = ("learner", "rule", "C", "text", "bits")
 """The options of a model that starts from nothing."""
 
@@ -190,8 +195,9 @@ def _serve_tagger(options: ServeOptions) -> None:
     from separatrix.web.tagging.app import application
     from separatrix.web.tagging.journal import Journal
 
-    if options.as_of is not None:
-        raise DataError("--as-of is not for taggers of sequences")
+    for field in fields(options):
+        if field.name not in FOR_TAGGERS and getattr(options, field.name) != field.default:
+            raise DataError(f"--{field.name.replace('_', '-')} is not for taggers of sequences")
     _set_up_log(options.log)
     tokens = _tokens(options)
     listener = listening.listen(options.host, options.port)
