@@ -132,7 +132,7 @@ def run(*arguments, **settings):
 def test_a_full_standard_output_is_status_74(folder, tmp_path):
     with open(device(tmp_path / "full", 7), "wb") as full:
         done = run("certify", folder / "xor.csv", stdout=full)
-    line = "separatrix certify: standard output could not be written: No space left on device\n"
+    line = "separatrix certify: standard output or a temporary file could not be written: No space left on device\n"
     assert (done.returncode, done.stderr) == (74, line)
 
 

@@ -190,7 +190,8 @@ def _not_written(error: OSError) -> str:
     what = error.strerror or str(error)
     if error.filename is None and error.errno is None:
         return what
-    return f"{'standard output' if error.filename is None else error.filename} could not be written: {what}"
+    subject = "standard output or a temporary file" if error.filename is None else error.filename
+    return f"{subject} could not be written: {what}"
 
 
 @contextmanager
