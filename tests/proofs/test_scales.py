@@ -130,3 +130,11 @@ def test_certificates_of_wide_data_are_written_whatever_their_digits(n, d, digit
 def test_a_deep_certificate_is_one_line_of_error():
     with pytest.raises(ValueError, match="not a certificate"):
         Certificate.from_json("[" * 100_000)
+
+
+def test_columns_of_the_largest_numbers_are_certified():
+    """The power of two above a column's largest number may itself be infinite."""
+    X, y = [[1.7e308, 1e-300], [-1.7e308, 3e-310], [1e308, -1e-300]], [1, 0, 1]
+    for bias in (True, False):
+        certificate = checked(X, y, fit_intercept=bias, time_limit=60)
+        assert (certificate.verdict, certificate.separation) == answer(X, y, 2, bias)

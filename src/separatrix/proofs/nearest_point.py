@@ -24,6 +24,8 @@ _LONGEST = 2.0
 
 def nearest(Z: Floats) -> Floats | None:
     """Return the weights λ ≥ 0, Σλ = 1 of the hull's nearest point, or None where the iteration gave up."""
+    if not np.isfinite(Z).all():  # numbers of very different sizes overflow
+        return None
     k, dim = Z.shape
     expected = _SECONDS_PER_CELL * k * dim * min(k, dim + 1)
     if expected > min(_LONGEST, max(0.1, seconds_left() / 4)):

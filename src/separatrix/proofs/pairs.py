@@ -139,7 +139,7 @@ class Pairs:
             elif end > begin:
                 block = block.astype(np.float64, copy=False)
                 tops[: self.rows.d] = np.maximum(tops[: self.rows.d], np.maximum(block.max(axis=0), -block.min(axis=0)))
-        exponents = np.frexp(tops)[1].astype(np.float64)
+        exponents = np.minimum(np.frexp(tops)[1], 1023).astype(np.float64)  # 2^1024 is infinite
         exponents[tops == 0] = 0
         scales: Floats = np.tile(2.0**exponents, self.blocks)
         return scales

@@ -144,6 +144,8 @@ def _decide_by_programs(
         check_time()
         Z = field.vectors(work)
         Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
+        if not np.isfinite(Z).all():
+            break
         support = balance(Z)
         if support is not None:
             answer = accept_witness(work[support], None)
