@@ -126,7 +126,7 @@ def test_what_is_wrong_is_refused(tmp_path):
         restore(tmp_path / "evil.zip", tmp_path / "r")
     assert not (tmp_path / "out.db").exists() and not (tmp_path / "r").exists()
     (tmp_path / "s" / "store.db").write_bytes(b"x" * 5000)
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="cannot be copied"):
         back_up(tmp_path / "s", good)
     assert good.read_bytes() == content, "a backup that fails leaves the last one alone"
 

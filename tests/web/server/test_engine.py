@@ -143,8 +143,8 @@ def test_small_commits_are_joined_and_moments_stay_exact(tmp_path):
     store = CommitStore(tmp_path / "s")
     for (number,) in store.db.execute("SELECT last FROM commits").fetchall():
         assert snapshots.recover(store, number)[0].state() == states[number]
-    assert store.moment(examples=SEGMENT + 63)[0] == SEGMENT // 64
-    assert store.moment(examples=10)[0] == 0
+    assert snapshots.moment(store, examples=SEGMENT + 63)[0] == SEGMENT // 64
+    assert snapshots.moment(store, examples=10)[0] == 0
     store.close()
 
 

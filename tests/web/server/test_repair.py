@@ -123,7 +123,10 @@ def test_a_whole_snapshot_survives_a_lost_database(tmp_path, history):
     with closing(CommitStore(folder)) as store:
         assert store.last == newest and snapshots.recover(store)[0].state() == history.states[newest]
         assert store.gaps[0][:2] == (1, newest)
-        assert store.moment(number=newest - 1).number == 0
+        assert snapshots.moment(store, number=newest)[::2] == snapshots.moment(store, examples=129)[::2] == (newest, 129)
+        for moment in ({"number": newest - 1}, {"examples": 128}, {"time": 4e9}):
+            with pytest.raises(StoreError, match=f"is among commits 1 to {newest}, which are missing"):
+                snapshots.moment(store, **moment)
     assert report[0].endswith(f"the model has all commits up to number {newest}, 129 examples")
     assert report[1] == f"lost: commits {newest + 1} to {history.last}, examples 130 to 199"
     assert f"missing from the ledger, though the model has learned from them: commits 1 to {newest}" in report
@@ -225,3 +228,19 @@ def test_nothing_is_made_of_nothing(tmp_path):
     (tmp_path / "s" / "store.db").write_bytes(b"")
     with pytest.raises(StoreError, match="neither the database nor a snapshot can be read"):
         repair.repaired(tmp_path / "s")
+
+
+def test_a_store_that_is_not_damaged_is_not_repaired(tmp_path, history):
+    """A later format, and a database that cannot be opened, are no damage, even where a snapshot could be used instead."""
+    folder = tmp_path / "s"
+    shutil.copytree(history.folders[0], folder)
+    with closing(CommitStore(folder)) as store:
+        store.describe("model", store.base["model"] | {"format": 99})
+    before = files_of(folder)
+    with pytest.raises(StoreError, match="was written by a newer version"):
+        repair.repaired(folder)
+    assert before.items() <= files_of(folder).items()
+    (folder / "store.db").unlink()
+    (folder / "store.db").mkdir()
+    with pytest.raises(StoreError, match="cannot be read at the moment, so it is not repaired"):
+        repair.repaired(folder)

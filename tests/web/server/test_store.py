@@ -132,12 +132,12 @@ def test_a_past_moment_is_found_by_number_and_an_ambiguous_time_is_refused(tmp_p
         one.learn(STREAM[10 * at : 10 * at + 10])
     one.crash()
     store = CommitStore(tmp_path / "s", writing=False)
-    assert [store.moment(number=n).examples for n in (0, 1, 4, 6, 9)] == [0, 10, 40, 60, 60]
-    assert store.moment(time=999.0).number == 0 and store.moment(time=1200.0).number == 1
-    assert store.moment(time=3500.0).number == 5 and store.moment(time=4000.0).number == 6
+    assert [snapshots.moment(store, number=n).examples for n in (0, 1, 4, 6, 9)] == [0, 10, 40, 60, 60]
+    assert snapshots.moment(store, time=999.0).number == 0 and snapshots.moment(store, time=1200.0).number == 1
+    assert snapshots.moment(store, time=3500.0).number == 5 and snapshots.moment(store, time=4000.0).number == 6
     for moment in (1500.0, 2000.0, 2700.0):
         with pytest.raises(StoreError, match="showed this time twice") as refused:
-            store.moment(time=moment)
+            snapshots.moment(store, time=moment)
         assert "--as-of commit:" in str(refused.value)
     store.close()
     status, message = run("serve", tmp_path / "s", "--as-of", "commit:4", "-o", tmp_path / "past.sepx")

@@ -304,15 +304,15 @@ def _write_past_model(options: ServeOptions) -> None:
         raise DataError("--as-of writes a model: name the file with --output")
     store = CommitStore(options.state, writing=False)
     try:
-        number, when, examples = store.moment(**_moment(options.as_of))
+        number, when, examples = snapshots.moment(store, **_moment(options.as_of))
         model, names, _ = snapshots.recover(store, number)
         if model.run is None:
             raise DataError(f"nothing was learned by {options.as_of}")
         snapshots.ModelSnapshot.of(store, number, model, names).write(options.output)
     finally:
         store.close()
-    time_of_model = datetime.fromtimestamp(when).astimezone().isoformat(timespec="milliseconds")
-    click.echo(f"the model after {examples:,} examples, as of {time_of_model}, is in {options.output}", err=True)
+    label = "" if when is None else datetime.fromtimestamp(when).astimezone().isoformat(timespec="milliseconds")
+    click.echo(f"the model after {examples:,} examples{label and f', as of {label},'} is in {options.output}", err=True)
 
 
 def _moment(text: str) -> dict[str, Any]:

@@ -62,12 +62,12 @@ def back_up(folder: Path, output: Path) -> Contents:
         CommitStore(folder, writing=False)  # which says why it cannot be read
     with _stage_beside(output) as stage:
         head = read_head(folder)
-        with closing(read_only(folder)) as source, closing(sqlite3.connect(stage / DATABASE)) as copy:
-            try:
+        try:
+            with closing(read_only(folder)) as source, closing(sqlite3.connect(stage / DATABASE)) as copy:
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
-            except sqlite3.DatabaseError as error:
-                raise StoreError(f"{folder}: the store cannot be read: {error}") from None
+        except sqlite3.Error as error:
+            raise StoreError(f"{folder}: the store cannot be copied: {error}") from None
         if head is not None:
             write_new_head(stage, head)
         for path in folder.glob("*.sepx"):
@@ -99,9 +99,9 @@ def restore(backup: Path, folder: Path) -> Contents:
                 manifest = _manifest(backup, archive)
                 for name, entry in manifest["files"].items():
                     _extract(backup, archive, name, entry, stage / name)
-        except (zipfile.BadZipFile, KeyError, TypeError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except (zipfile.BadZipFile, LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError) as error:
             raise DataError(f"{backup} is not a backup of a store, or it is damaged: {error}") from None
         write_new_head(stage, Head(manifest["commit"], manifest["examples"], manifest["time"]))
         with _errors_of(stage, folder):
@@ -166,8 +166,9 @@ def _digest(path: Path) -> dict[str, Any]:
 
 def _manifest(backup: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
     """Return the manifest of a backup, whose names and types are as `back_up` wrote them."""
-    if archive.getinfo(MANIFEST).file_size > 64 * _PIECE:
-        raise ValueError("its manifest is too large")
+    info = archive.getinfo(MANIFEST)
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size > 64 * _PIECE:
+        raise ValueError("its manifest is compressed, or too large")
     manifest: dict[str, Any] = orjson.loads(archive.read(MANIFEST))
     if manifest["format"] > FORMAT:
         raise DataError(f"{backup} was written by a newer version of separatrix")

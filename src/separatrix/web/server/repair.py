@@ -38,6 +38,7 @@ from separatrix.web.server.store_folder import (
     link_or_copy,
     read_head,
     read_only,
+    sync_folder,
     write_new_head,
 )
 from separatrix.web.server.store_rows import (
@@ -51,6 +52,8 @@ from separatrix.web.server.store_rows import (
     checksum_of,
     key_columns,
 )
+
+_NOT_DAMAGE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
 
 
 def repaired(folder: Path) -> list[str]:
@@ -114,6 +117,8 @@ class _Repair:
         if entry is None:
             reason = "neither the database nor a snapshot can be read, so nothing can be repaired: restore it from a backup"
             raise StoreError(f"{self.folder}: {reason}")
+        if entry.get("format", FORMAT) > FORMAT:
+            raise StoreError(f"{self.folder} was written by a newer version of separatrix")
         return entry | {"format": FORMAT}
 
     def run(self) -> list[str]:
@@ -137,6 +142,8 @@ class _Repair:
             link_or_copy(path, damaged / path.name)
         report = self._report(damaged, end, examples, gaps)
         (damaged / "report.txt").write_text("\n".join(report) + "\n", encoding="utf-8")
+        for path in (damaged, self.stage, self.folder):
+            sync_folder(path)
         with replacing(self.folder / PLAN) as name:
             Path(name).write_bytes(orjson.dumps({"moved": sorted(path.name for path in moved)}))
         return report
@@ -253,7 +260,9 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
     commits: list[StoredCommit] = []
     keys: list[tuple[Any, ...]] = []
     has_all_keys = False
-    with suppress(sqlite3.DatabaseError), closing(read_only(folder)) as db:
+    if not (folder / DATABASE).exists():
+        return _Rows(base, commits, keys, has_all_keys)
+    with suppress(sqlite3.DatabaseError), closing(_readable(folder)) as db:
         with suppress(sqlite3.DatabaseError):
             for name, value, checksum in db.execute("SELECT name, value, sum FROM base"):
                 if isinstance(value, bytes) and checksum_of(name, value) == checksum:
@@ -269,6 +278,18 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
             if has_all_keys:
                 break
     return _Rows(base, commits, keys, has_all_keys)
+
+
+def _readable(folder: Path) -> sqlite3.Connection:
+    """Return a connection to a database; raises StoreError if something other than its content keeps it from being read."""
+    db = None
+    try:
+        db = read_only(folder)
+        db.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        if db is None or getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_DAMAGE:
+            raise StoreError(f"{folder / DATABASE} cannot be read at the moment, so it is not repaired: {error}") from None
+    return db
 
 
 def _readable_commits(db: sqlite3.Connection, most: int) -> Iterator[StoredCommit]:

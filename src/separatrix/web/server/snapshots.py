@@ -26,7 +26,7 @@ from separatrix.modelfile.model import Model
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import REMEDY, StoreError
-from separatrix.web.server.store_rows import FORMAT
+from separatrix.web.server.store_rows import FORMAT, Moment
 
 LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
 """The learners of `--learner`."""
@@ -200,6 +200,40 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
             if names is not None:
                 names.extend(commit.names)
     return live_model, names, number
+
+
+def moment(
+    store: CommitStore, *, time: float | None = None, examples: int | None = None, number: int | None = None
+) -> Moment:
+    """Return the last commit at or before a moment: a number of commits or of examples, or a time of the clock.
+
+    Raises StoreError for a time that came twice, because the clock was set back, and for a moment among missing commits.
+    """
+    query = "SELECT last, time, examples FROM commits WHERE {} ORDER BY last DESC LIMIT 1"
+
+    def last_where(condition: str, value: float | None) -> Moment:
+        return Moment(*(store.db.execute(query.format(condition), (value,)).fetchone() or ()))
+
+    if time is None:
+        before = last_where("last <= ?", number) if examples is None else last_where("examples <= ?", examples)
+    else:
+        later = store.db.execute("SELECT min(last) FROM commits WHERE time > ?", (time,)).fetchone()[0] or store.last + 1
+        before, again = last_where("last < ?", later), last_where("time <= ?", time)
+        if again.number > before.number:
+            raise StoreError(
+                f"{store.folder}: the clock was set back while this store learned, and showed this time twice: after commit "
+                f"{before.number:,} ({before.examples:,} examples) and after commit {again.number:,} ({again.examples:,} "
+                f"examples); choose one with --as-of commit:{before.number} or --as-of commit:{again.number}"
+            )
+    for gap in store.gaps:
+        if gap.first != before.number + 1 or before.number == number or before.examples == examples:
+            continue
+        if (number or 0) < gap.last and (examples is None or examples < gap.examples):
+            raise StoreError(
+                f"{store.folder}: this moment is among commits {gap.first:,} to {gap.last:,}, which are missing"
+            )
+        before = Moment(gap.last, None, gap.examples)
+    return before
 
 
 def _base(store: CommitStore, numbers: list[int], end: int) -> tuple[LiveModel, list[str] | None, int]:

@@ -25,7 +25,7 @@ from separatrix.web.server import store_folder as folders
 from separatrix.web.server import store_rows as rows
 from separatrix.web.server.commits import Commit, merged
 from separatrix.web.server.store_folder import REMEDY, Head, StoreError, StoreFolder, read_head, read_only
-from separatrix.web.server.store_rows import COLUMNS, KEY_COLUMNS, Gap, KeyedReply, Moment, StoredCommit, checksum_of
+from separatrix.web.server.store_rows import COLUMNS, KEY_COLUMNS, Gap, KeyedReply, StoredCommit, checksum_of
 
 log = logging.getLogger("separatrix.serve")
 KEYS_KEPT = 1_000_000
@@ -335,27 +335,6 @@ class CommitStore:
                 return False
             after = last
         return after == until
-
-    def moment(self, *, time: float | None = None, examples: int | None = None, number: int | None = None) -> Moment:
-        """Return the last commit at or before a moment: a number of commits or of examples, or a time of the clock.
-
-        Raises StoreError for a time that came twice, because the clock was set back.
-        """
-        query = "SELECT last, time, examples FROM commits WHERE {} ORDER BY last DESC LIMIT 1"
-        if time is None:
-            condition, value = ("last <= ?", number) if examples is None else ("examples <= ?", examples)
-            row = self.db.execute(query.format(condition), (value,)).fetchone()
-            return Moment(*row) if row else Moment()
-        later = self.db.execute("SELECT min(last) FROM commits WHERE time > ?", (time,)).fetchone()[0] or self.last + 1
-        before = Moment(*(self.db.execute(query.format("last < ?"), (later,)).fetchone() or ()))
-        again = Moment(*(self.db.execute(query.format("time <= ?"), (time,)).fetchone() or ()))
-        if again.number > before.number:
-            raise StoreError(
-                f"{self.folder}: the clock was set back while this store learned, and showed this time twice: after commit "
-                f"{before.number:,} ({before.examples:,} examples) and after commit {again.number:,} ({again.examples:,} "
-                f"examples); choose one with --as-of commit:{before.number} or --as-of commit:{again.number}"
-            )
-        return before
 
     def mistakes_page(self, before: int, limit: int) -> list[tuple[int, float, int, Commit]]:
         """Return (number, time, position in its commit, commit) of the mistakes below number `before`, newest first."""

@@ -148,6 +148,8 @@ class StoreFolder:
         try:
             file = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
             try:
+                with suppress(OSError):  # where an open file can be removed, a kill leaves none
+                    place.unlink()
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file, 0, room)
             finally:

@@ -52,10 +52,10 @@ class Gap(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """The last commit at or before a moment, its time, and the examples up to it."""
+    """The last commit at or before a moment, its time (None if it is not known), and the examples up to it."""
 
     number: int = 0
-    time: float = 0.0
+    time: float | None = None
     examples: int = 0
 
 
