@@ -123,7 +123,7 @@ def check(cert, data):
         bound = radius * (1 if data.K == 2 else 2) // data.margin(cert["margin"], data.m)
         most = bound if isinstance(cert["direction"], list) else bound * Q(102, 100) + 1  # a sum's norm is rounded up
         same = cert["direction"] == cert["margin"]["direction"]
-        demand(same and bound <= rational(str(cert["mistake_bound"])) <= most, "the bound is not that of w")
+        demand(same and bound <= rational(str(cert["mistake_bound"])) <= most, "not this w's bound")
         return cert["geometric_margin"] is None or data.margin(cert["geometric_margin"], data.m - cert["bias"])
     right = {"+1": lambda i, r: data.y[i] == 1, "-1": lambda i, r: data.y[i] == 0, "first": lambda i, r: r > data.y[i]}
     demand(not any(data.combination(cert["witness"])[0]), "the witness does not add up to 0")

@@ -103,3 +103,16 @@ def test_a_clean_pass_that_only_rounding_makes_clean_is_not_taken_for_a_separato
         y = np.r_[0, 1, rng.integers(0, 2, 5)]
         certificate = certify(X, y, exact=False)
         assert (certificate.verdict, certificate.separation) == answer(X.tolist(), y.tolist(), 2, True)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[1.5 + 2.0**-31], [1.5 + 2.0**-31], [0.5 + 2.0**-30]], [0, 1, 0]),
+        ([[3 + 2.0**-32, -2 - 2.0**-31], [3.0, -2 - 2.0**-32], [-3 + 2.0**-31, 2 + 2.0**-32], [3.0, -1.0]], [0, 1, 0, 1]),
+    ],
+)
+def test_numbers_that_differ_by_multiples_of_a_power_of_two_near_2_to_the_31_are_told_apart(X, y):
+    """Ranks are computed modulo a prime; modulo 2³¹ − 1 many such numbers are congruent."""
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == answer(X, y, 2, True)

@@ -1,4 +1,4 @@
-"""Gauss–Jordan elimination modulo the prime p = 2³¹ − 1.
+"""Gauss–Jordan elimination modulo the prime p = 2³¹ − 61.
 
     for each column j with a pivot:  row_r ← row_r / row_r[j];  row_i ← row_i − row_i[j]·row_r  for i ≠ r
 
@@ -11,7 +11,8 @@ import numpy as np
 from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel, part
 
-PRIME = (1 << 31) - 1
+PRIME = (1 << 31) - 61
+"""Not 2³¹ − 1, modulo which 2³¹ ≡ 1: floats that differ by little are often congruent then, and rows look dependent."""
 _P = np.uint64(PRIME)
 
 

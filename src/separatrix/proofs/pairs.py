@@ -7,7 +7,7 @@ vectors of a few, in floating point or as exact integers.
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,15 @@ from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.kernels.modular import PRIME
 from separatrix.proofs.proof import Direction, Witness
 from separatrix.proofs.rationals import Whole, whole_columns
+
+_LOWEST = -1074
+"""The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
+
+
+@cache
+def _powers_of_two() -> NDArray[np.int64]:
+    """Return 2^(e − 53) mod p for the exponents e of frexp, from the lowest on."""
+    return np.array([pow(2, e - 53, PRIME) for e in range(_LOWEST, 1025)], np.int64)
 
 
 class Pairs:
@@ -102,7 +111,7 @@ class Pairs:
         return self._placed(table, pairs), shifts * self.blocks
 
     def residues(self, begin: int, end: int) -> NDArray[np.int64]:
-        """Return rows x̃ modulo p = 2³¹ − 1. A float is an integer times a power of two, and 2³¹ ≡ 1."""
+        """Return rows x̃ modulo p. A float is an integer times a power of two, which has an inverse."""
         block = self._block(begin, end)
         block = block.toarray() if sp.issparse(block) else np.asarray(block)
         if block.dtype.kind == "u":
@@ -112,7 +121,7 @@ class Pairs:
         else:
             mantissa, exponent = np.frexp(block.astype(np.float64))
             residues = np.mod((mantissa * 2.0**53).astype(np.int64), PRIME)
-            residues = residues * (1 << np.mod(exponent.astype(np.int64) - 53, 31)) % PRIME
+            residues = residues * _powers_of_two()[exponent.astype(np.int64) - _LOWEST] % PRIME
         return np.concatenate([residues, np.ones((len(residues), 1), np.int64)], axis=1) if self.bias else residues
 
     def direction(self, w: Any) -> Direction:
