@@ -147,12 +147,14 @@ def dependency(V: Whole) -> list[Fraction] | None:
         return None
     (dependent,) = set(range(len(V))) - set(rows)
     if not rows:
-        return [Fraction(1)]
+        return None if V.any() else [Fraction(1)]
     solution = System(V[np.ix_(rows, columns)].T.copy()).solve(-V[dependent, columns])
     weights = [Fraction(1)] * len(V)
     for row, weight in zip(rows, solution, strict=True):
         weights[row] = weight
-    return weights
+    size = lcm(*(weight.denominator for weight in weights))
+    multiples = np.array([weight.numerator * (size // weight.denominator) for weight in weights], object)
+    return None if (multiples @ V).any() else weights  # the rank modulo p may be too low
 
 
 def root_below(square: Fraction) -> float:
