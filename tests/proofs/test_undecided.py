@@ -121,16 +121,11 @@ def test_numbers_that_differ_by_multiples_of_a_power_of_two_near_2_to_the_31_are
 @pytest.mark.parametrize(
     ("X", "y", "bias"),
     [
-        (
-            [[3 + 2.0**-32, -2 - 2.0**-31], [3.0, -2 - 2.0**-32], [-3 + 2.0**-31, 2 + 2.0**-32], [3 - 2.0**-32, -1 + 2.0**-32]],
-            [0, 1, 0, 1],
-            True,
-        ),
         ([[9.33452291968953e-61], [9.33452291968953e-61], [3.1115076447262055e-61]], [0, 1, 0], True),
         ([[7.762590461503545e229], [-4.3934705024835905e157], [-7.957171782556587e86], [-819.2]], [0, 1, 2, 3], True),
         ([[-4.7733380657453736e-153], [-7.98336123813888e292], [-6.0185310748088136e-36], [-1.28e-49]], [0, 1, 2, 3], False),
     ],
-    ids=["powers of two 31 apart", "equal rows", "one column of all sizes", "without a bias"],
+    ids=["equal rows", "one column of all sizes", "without a bias"],
 )
 def test_a_determinant_that_is_a_multiple_of_a_mersenne_prime_decides_nothing(X, y, bias):
     certificate = certify(np.array(X), y, fit_intercept=bias, exact=False, time_limit=60)
