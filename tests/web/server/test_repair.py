@@ -1,5 +1,6 @@
 """Repair: the newest state that can be proven, bit for bit one that was; every byte of the damaged files is still there."""
 
+import itertools
 import random
 import shutil
 from collections import Counter
@@ -244,3 +245,19 @@ def test_a_store_that_is_not_damaged_is_not_repaired(tmp_path, history):
     (folder / "store.db").mkdir()
     with pytest.raises(StoreError, match="cannot be read at the moment, so it is not repaired"):
         repair.repaired(folder)
+
+
+def test_a_table_that_leads_back_to_itself_is_read_once(tmp_path, history):
+    """A page that is its own successor makes SQLite list the same rows for ever."""
+
+    class Circle:
+        def __init__(self, rows):
+            self.rows = rows
+
+        def execute(self, query, values=()):
+            return itertools.cycle(self.rows)
+
+    with closing(CommitStore(history.folders[0], writing=False)) as store:
+        rows = [tuple(stored) for stored in store.commits()]
+    damaged = (*rows[3][:1], 1 << 60, *rows[3][2:])
+    assert [stored.last for stored in repair._readable_commits(Circle([*rows[:5], damaged]), 100)] == [1, 2, 3, 4, 5]

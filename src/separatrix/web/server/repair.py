@@ -264,14 +264,18 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
         return _Rows(base, commits, keys, has_all_keys)
     with suppress(sqlite3.DatabaseError), closing(_readable(folder)) as db:
         with suppress(sqlite3.DatabaseError):
-            for name, value, checksum in db.execute("SELECT name, value, sum FROM base"):
+            for name, value, checksum in db.execute("SELECT name, value, sum FROM base LIMIT 100"):
                 if isinstance(value, bytes) and checksum_of(name, value) == checksum:
                     base[name] = orjson.loads(value)
         commits = list(_readable_commits(db, most))
         columns = key_columns(db)
         for order in ("ASC", "DESC"):  # from both ends, up to what cannot be read
             with suppress(sqlite3.DatabaseError):
+                seen: set[bytes] = set()
                 for *values, checksum in db.execute(f"SELECT {columns} FROM keys ORDER BY key {order}"):
+                    if values[0] in seen:
+                        raise sqlite3.DatabaseError("the table leads back")
+                    seen.add(values[0])
                     if checksum_of(*values) == checksum:
                         keys.append((*values, *((0, 0.0) if len(values) == 4 else ())))
                 has_all_keys = has_all_keys or order == "ASC"
@@ -285,6 +289,8 @@ def _readable(folder: Path) -> sqlite3.Connection:
     db = None
     try:
         db = read_only(folder)
+        size = sum((folder / name).stat().st_size for name in (DATABASE, LOG) if (folder / name).exists())
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(1 << 20, size))  # no row is longer than the files
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.Error as error:
         if db is None or getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_DAMAGE:
@@ -293,14 +299,18 @@ def _readable(folder: Path) -> sqlite3.Connection:
 
 
 def _readable_commits(db: sqlite3.Connection, most: int) -> Iterator[StoredCommit]:
+    """Yield the commits that are as they were written; a damaged table may lead back to rows that it has shown before."""
     after = 0
     while True:
         try:
             for row in db.execute(f"SELECT {COLUMNS} FROM commits NOT INDEXED WHERE last > ? ORDER BY last", (after,)):
                 stored = StoredCommit(*row)
+                is_whole = stored.is_whole()
+                if stored.last <= after or (stored.last > most and not is_whole):
+                    raise sqlite3.DatabaseError(f"commit {stored.last} does not follow commit {after}")
                 after = stored.last
-                with suppress(StoreError):
-                    yield stored.checked()
+                if is_whole:
+                    yield stored
             return
         except sqlite3.DatabaseError:
             after += 1  # past the row that cannot be read

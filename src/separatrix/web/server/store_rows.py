@@ -77,9 +77,13 @@ class StoredCommit(NamedTuple):
         """The commit itself."""
         return Commit.unpack(self.body)
 
+    def is_whole(self) -> bool:
+        """Return whether the checksum matches."""
+        return checksum_of(*self[:-1]) == self.sum
+
     def checked(self) -> StoredCommit:
         """Return self; raise StoreError if the checksum does not match."""
-        if checksum_of(*self[:-1]) != self.sum:
+        if not self.is_whole():
             raise StoreError(f"the store is damaged: checksum mismatch in commit {self.last}{REMEDY}")
         return self
 
@@ -89,7 +93,8 @@ def checksum_of(*values: Any) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for value in values:
         part = value if isinstance(value, bytes) else repr(value).encode()
-        digest.update(struct.pack("<q", len(part)) + part)
+        digest.update(struct.pack("<q", len(part)))
+        digest.update(part)
     return digest.digest()
 
 
