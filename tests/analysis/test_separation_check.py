@@ -323,7 +323,7 @@ def test_the_command_reports_on_a_formula_and_on_columns(tmp_path):
     FRAME.to_csv(numbers, index=False)
     document = json.loads(run("certify", numbers, "--logistic", "--json").stdout)
     assert [(each["name"], each["limit"]) for each in document["infinite"]] == [("mutation", "inf")]
-    undecided = run("certify", "iris", "--logistic", "--positive", "virginica", "--time-limit", "1e-9")
+    undecided = run("certify", "digits", "--logistic", "--positive", "8", "--time-limit", "1e-9")
     assert undecided.exit_code in (1, 3) and "more time with --time-limit" in undecided.stdout
     for wrong in (["--label", "y"], ["--drop", "a"], ["--no-bias"]):
         done = run("certify", file, "--model-formula", formula, *wrong)
