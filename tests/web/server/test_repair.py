@@ -25,8 +25,8 @@ class History:
 
     def __init__(self, folder):
         self.folders = [folder / "ended", folder / "killed"]
-        self.states = {}
         one = ServedStore(folder / "ended", keep_all=True)
+        self.states = {0: one.live_model.state()}
         for begin in range(0, 200, 10):
             one.learn(STREAM[begin : begin + 10], key=f"batch-{begin}")
             self.note(one)

@@ -129,7 +129,7 @@ class StoreFolder:
         self.path = path
         self._head = -1
         self._lock: sqlite3.Connection | None = None
-        self._identities: list[tuple[Path, tuple[int, int]]] = []
+        self._identities: list[tuple[str, tuple[int, int]]] = []
         path.mkdir(parents=True, exist_ok=True)
         self._check_room()
         self._lock = self._locked()
@@ -182,7 +182,7 @@ class StoreFolder:
         """
         names = [LOCK, DATABASE, LOG, HEAD]
         paths = [self.path.absolute(), *(self.path.absolute() / name for name in names)]
-        self._identities = [(path, _identity(path)) for path in paths if path.exists()]
+        self._identities = [(str(path), _identity(str(path))) for path in paths if path.exists()]
 
     def check_ours(self) -> None:
         """Raise StoreError if the folder or one of the files that this process writes was moved, deleted or replaced."""
@@ -224,6 +224,6 @@ class StoreFolder:
             self._lock = None
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _identity(path: str) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino
