@@ -37,9 +37,10 @@ Engine = Annotated[
 Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
 NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label"),
-    *("resume", "float32", "report", "folds", "oof", "tune", "budget"),
+    *("resume", "float32", "report", "folds", "oof", "tune", "budget", "sequence"),
 )
-"""Options on which the model does not depend, or which the hash of the data stands for; missing labels that are kept are."""
+"""Options on which the model does not depend, or which the hash of the data stands for. Missing labels that are kept are
+stored, and so is `sequence` where it is set: files of classifiers are as they were before there were taggers."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +289,7 @@ class TrainOptions(ReadingOptions):
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         stored = {name: value for name, value in values.items() if name not in NOT_STORED and value is not None}
         stored |= {"missing_label": self.missing_label} if self.missing_label == "keep" else {}
+        stored |= {"sequence": True} if self.sequence else {}
         settings: dict[str, Any] = json.loads(json.dumps(stored, default=str))
         return settings
 
