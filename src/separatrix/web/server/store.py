@@ -96,8 +96,8 @@ class CommitStore:
         return [Gap(*gap) for gap in self.base.get("gaps", {}).get("gaps", [])]
 
     def _verify(self) -> None:
-        """Read everything once: check the pages, the checksums, and that no commit is missing."""
-        problem = self.db.execute("PRAGMA quick_check(1)").fetchone()[0]
+        """Read everything once: check the pages and indexes, the checksums, and that no commit is missing."""
+        problem = self.db.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if problem != "ok":
             raise StoreError(f"{self.folder}: the store is damaged: {problem}{REMEDY}")
         if not self.db.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -128,8 +128,12 @@ class CommitStore:
             self.last, self.mistakes, self.examples = gap.last, gap.mistakes, gap.examples
 
     def _compare(self, head: Head | None) -> None:
-        if "model" not in self.base and any(self.folder.glob("snapshot-*.sepx")):
+        newest = max((int(path.stem[9:]) for path in self.folder.glob(f"snapshot-{'[0-9]' * 12}.sepx")), default=0)
+        if newest and "model" not in self.base:
             raise StoreError(f"{self.folder}: there are snapshots, but the database is empty{REMEDY}")
+        if newest > self.last and self.writing:
+            reason = f"there is a snapshot of commit {newest:,}, but the store ends with commit {self.last:,}"
+            raise StoreError(f"{self.folder}: {reason}: its end is missing{REMEDY}")
         if head is None and self.last:
             reason = f"is missing or damaged, so the commits after the {self.last:,} that were found may be missing too"
             raise StoreError(f"{self.folder / folders.HEAD} {reason}{REMEDY}")
