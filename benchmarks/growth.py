@@ -109,12 +109,18 @@ def dense(n: int, d: int, K: int = 2, noise: float = 0.0) -> tuple[Any, Any]:
     return X, y
 
 
-def sparse(n: int, d: int, nonzeros: int, K: int = 2) -> tuple[Any, Any]:
+def sparse(n: int, d: int, nonzeros: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
     indices = np.sort(rng.integers(d // nonzeros, size=(n, nonzeros)) + np.arange(nonzeros) * (d // nonzeros), axis=1)
     indptr = np.arange(0, n * nonzeros + 1, nonzeros, dtype=np.int32)
     X = sp.csr_matrix((rng.standard_normal(n * nonzeros), indices.ravel().astype(np.int32), indptr), shape=(n, d))
-    return X, rng.integers(K, size=n)
+    return X, rng.integers(2, size=n)
+
+
+def of_classes(data: tuple[Any, Any], K: int) -> tuple[Any, Any]:
+    """The same rows with other labels: each of K classes equally often."""
+    X, y = data
+    return X, np.random.default_rng(0).permutation(np.arange(len(y)) % K)
 
 
 def averaged(data: tuple[Any, Any], passes: int = 3, order: str = "shuffle") -> Trial:
@@ -155,8 +161,12 @@ def plans(quick: bool) -> Iterator[tuple[str, str, str, float, dict[int, Callabl
     yield "time", "3 passes, dense, 20,000 examples", "d", 1, d
     nonzeros = over(sizes(20, 640, quick), lambda k: averaged(sparse(10_000, 20_480, k), 10))
     yield "time", "10 passes, CSR, 10,000 examples", "nonzeros a row", 1, nonzeros
-    classes = over(sizes(8, 256, quick), lambda K: averaged(dense(5000, 64, K), 10))
-    yield "time", "10 passes, dense, 5,000 × 64", "K", 1, classes
+    classes = over(sizes(8, 10_000, quick), lambda K: averaged(of_classes(dense(10_000, 64), K)))
+    yield "time", "3 passes, dense, 10,000 × 64", "K", 1, classes
+    classes = over(sizes(8, 10_000, quick), lambda K: averaged(of_classes(sparse(10_000, 2000, 10), K)))
+    yield "time", "3 passes, CSR, 10,000 × 2,000, 10 nonzeros a row", "K", 1, classes
+    hashed = over(sizes(10_000, 10**8, quick), lambda d: averaged(sparse(500, d, 10)))
+    yield "time", "3 passes, CSR, 500 examples, 10 nonzeros a row", "d", 1, hashed
     again = dense(20_000, 64, noise=0.2)
     yield "time", "a fit, dense, 20,000 × 64", "passes", 1, over(sizes(4, 128, quick), lambda k: averaged(again, k))
     yield "time", "votes on 500 examples", "mistakes", 1, over(sizes(1000, 32_000, quick), votes)
@@ -165,10 +175,8 @@ def plans(quick: bool) -> Iterator[tuple[str, str, str, float, dict[int, Callabl
     yield "memory", "1 pass, RBF kernel, labels at random", "mistakes", 1, mistakes
     n = over(sizes(200_000, 3_200_000, quick), lambda n: averaged(dense(n, 4), order="cyclic"))
     yield "memory", "3 passes in order, dense, 4 features", "n", 1, n
-    d = over(sizes(10_000, 640_000, quick), lambda d: averaged(sparse(500, d, 10)))
-    yield "memory", "3 passes, CSR, 500 examples", "d", 1, d
-    classes = over(sizes(4, 128, quick), lambda K: averaged(sparse(500, 20_000, 10, K)))
-    yield "memory", "3 passes, CSR, 500 × 20,000", "K", 1, classes
+    yield "memory", "3 passes, CSR, 500 examples", "d", 1, hashed
+    yield "memory", "3 passes, CSR, 10,000 × 2,000", "K", 1, classes
     clean = dense(50_000, 20)
     passes = over(sizes(2, 64, quick), lambda k: averaged(clean, k))
     yield "memory", "a fit with few mistakes, 50,000 × 20", "passes", 0, passes

@@ -24,6 +24,7 @@ SUITES = {
     "parsing": ("parsing", "Reading files"),
     "text": ("text", "Texts to features"),
     "end-to-end": ("end_to_end", "From a file to a model"),
+    "record": ("record", "A large sparse set, from files to a model"),
     "startup": ("startup", "Starting a command"),
     "certificates": ("certificates", "Proofs of separability"),
     "kernel": ("kernel", "The kernel perceptron"),
@@ -34,6 +35,7 @@ SUITES = {
     "published": ("published", "Published figures"),
     "tuning": ("tuning", "Tuning beside a grid search"),
     "sequences": ("sequences", "Tagging sequences"),
+    "forgetting": ("forgetting", "Forgetting rows"),
 }
 UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 MET, MISSED, WORSE, FAILED, ABSENT, QUICKLY = "met", "MISSED", "WORSE", "FAILED", "not run", "missed (quick)"

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from separatrix.sequences.evaluation import SequenceEvaluation as SequenceEvaluation
     from separatrix.sequences.evaluation import evaluate_sequences as evaluate_sequences
     from separatrix.sequences.perceptron import SequencePerceptron as SequencePerceptron
+    from separatrix.training.forgetting.forget import forget as forget
     from separatrix.training.recipe import train as train
 
 __version__ = "0.1.0"
@@ -68,6 +69,7 @@ _HOMES = {
     "evaluate_sequences": "sequences.evaluation",
     "explain": "analysis.explaining",
     "fewest_mistakes": "analysis.fewest_mistakes",
+    "forget": "training.forgetting.forget",
     "load": "modelfile.archive",
     "load_svmlight": "data.formats.svmlight",
     "margin": "estimators.max_margin",
@@ -106,6 +108,7 @@ __all__ = [
     "evaluate_sequences",
     "explain",
     "fewest_mistakes",
+    "forget",
     "load",
     "load_svmlight",
     "margin",

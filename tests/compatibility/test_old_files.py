@@ -275,6 +275,11 @@ def _mistakes(client: Client) -> list[Any]:
     return [{name: value for name, value in mistake.items() if name != "time"} for mistake in client.ledger()]
 
 
+def first_answers(client: Any, asked: Any) -> list[dict[str, Any]]:
+    """Return predictions as the first version answered them: without the margin."""
+    return [{name: value for name, value in reply.items() if name != "margin"} for reply in client.predict_many(asked)]
+
+
 def asked_of_store(folder: Path, name: str, scratch: Path) -> dict[str, Any]:
     """Return what a store gives when it is opened, what it was like after 40 examples, and how it goes on."""
     how = STORES[name]
@@ -287,7 +292,7 @@ def asked_of_store(folder: Path, name: str, scratch: Path) -> dict[str, Any]:
     with serving(folder, *how.given) as client:
         stats = client.stats()
         told["stats"] = {count: stats[count] for count in counts} | {"classes": stats["classes"]}
-        told["predictions"] = list(client.predict_many(asked))
+        told["predictions"] = first_answers(client, asked)
         told["mistakes"] = str(runs.Hash().add(json.dumps(_mistakes(client), sort_keys=True)))
         told["explanation"] = client.explain(asked[0])["score"]
         client.save_model(past)
@@ -296,7 +301,7 @@ def asked_of_store(folder: Path, name: str, scratch: Path) -> dict[str, Any]:
         told["learned"] = [client.learn(*how.examples[60]), *client.learn_many(how.examples[61:66])]
         stats = client.stats()
         told["stats after"] = {count: stats[count] for count in counts}
-        told["predictions after"] = list(client.predict_many(asked))
+        told["predictions after"] = first_answers(client, asked)
     return plain(told)
 
 

@@ -53,6 +53,7 @@ def test_public_names_are_pinned():
         "evaluate_sequences",
         "explain",
         "fewest_mistakes",
+        "forget",
         "load",
         "load_svmlight",
         "margin",

@@ -1,11 +1,12 @@
-"""Reading a source into blocks: rows without a label, and which rows are held out."""
+"""Reading a source into blocks: rows without a label, and which rows are held out; how often it is read."""
 
 import numpy as np
 import pytest
 
 from separatrix.data.errors import DataError
-from separatrix.data.reading import open_source
+from separatrix.data.reading import Source, open_source
 from separatrix.features.table import TableFeaturizer
+from separatrix.files import ingest
 from separatrix.files.blocks import held_out_rows
 from separatrix.files.ingest import read_blocks
 
@@ -74,3 +75,21 @@ def test_a_value_that_cannot_be_learned_from_is_named_by_its_line(tmp_path, frac
     message = rf"data\.csv, line {at + 2}, column 'member': 'perhaps' is neither true nor false"
     with pytest.raises(ValueError, match=message):
         read_blocks(open_source(path, batch_rows=batch_rows), features, memory=1 << 24, fraction=fraction, seed=5)
+
+
+def test_a_small_table_is_read_once_and_a_larger_one_twice_with_the_same_rows(tmp_path, monkeypatch):
+    path = tmp_path / "mixed.csv"
+    rows = [f"{k * 0.37 % 5:.3f},{'abc'[k % 3]},{k % 2}" for k in range(500)] + ["1,2,3,4", "0.5,c,1"]
+    path.write_text("\n".join(["width,kind,label", *rows]) + "\n")
+    readings, results = [], []
+    monkeypatch.setattr(Source, "__iter__", lambda self, read=Source.__iter__: readings.append(self.name) or read(self))
+    for most in (1 << 28, 0):
+        monkeypatch.setattr(ingest, "MOST_KEPT", most)
+        source = open_source(path, on_error="skip", batch_rows=64)
+        gathered = read_blocks(source, TableFeaturizer(), memory=1 << 24, fraction=0.2)
+        X = gathered.blocks.read(0).rows.source
+        results.append((X.toarray().tolist(), gathered.held_out.n, source.skipped, source.problems, gathered.notes))
+        gathered.close()
+    assert len(readings) == 1 + 2
+    assert results[0] == results[1]
+    assert results[0][2] == 1

@@ -15,7 +15,9 @@ from separatrix.cli.commands import DebugOption, Verb
 from separatrix.cli.errors import faults_reported
 
 VERBS = Path(__file__).parent / "verbs"
-ORDER = "trace lab demo certify check compare bench train predict evaluate explain export info serve backup restore".split()
+ORDER = (
+    "trace lab demo certify check compare bench train predict evaluate explain forget export info serve backup restore"
+).split()
 """The order of the verbs in the help text; any other verb follows, by name."""
 
 

@@ -12,8 +12,8 @@ from separatrix.cli.model_rows import ModelRows
 from separatrix.cli.predictions import ENDINGS, write_predictions
 from separatrix.cli.progress_bars import ShardProgress
 from separatrix.cluster.engine_choice import engine_of
+from separatrix.cluster.results import Sum
 from separatrix.cluster.shards import Shard
-from separatrix.cluster.work import Sum
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
 

@@ -8,9 +8,9 @@ import io
 import os
 import sys
 import tempfile
-from collections import deque
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -21,9 +21,10 @@ from separatrix.data import encodings
 from separatrix.data.atomic import is_regular
 from separatrix.data.encodings import MARK
 from separatrix.data.errors import DataError
+from separatrix.kernels.threads import cores as cores
+from separatrix.kernels.threads import in_order as in_order
 
 Bytes = NDArray[np.uint8]
-Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 STDIN = "-"
@@ -33,15 +34,18 @@ LONGEST = 1 << 28
 """No line is longer than this: a file without line ends must not fill the memory."""
 HEAD = 1 << 20
 """How much of a file is looked at to tell what it is."""
+HASHED = 1 << 23
+"""How many bytes are hashed at a time: the thread needs the interpreter's lock, which imports hold, in between."""
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"\x1f\x9d": "compress"}
 
 
 class Block(NamedTuple):
-    """Whole lines: text[:end], the last byte a line end, with room behind it."""
+    """Whole lines: text[:end], the last byte a line end, with room behind it; and what looking for the end has found."""
 
     text: Bytes
     end: int
+    records: Any = None
 
 
 def is_pipe(place: str | IO[bytes]) -> bool:
@@ -233,19 +237,19 @@ def expand(spec: str | os.PathLike[str]) -> list[str]:
     return files
 
 
-def last_line_end(block: Block) -> int:
-    """Return where the last whole line of a block ends, 0 where there is none."""
+def whole_lines(block: Block) -> Block:
+    """Return the whole lines of a block."""
     step = 1 << 16
     for end in range(block.end, 0, -step):
         begin = max(0, end - step)
         at = block.text[begin:end].tobytes().rfind(b"\n")
         if at >= 0:
-            return begin + at + 1
-    return 0
+            return Block(block.text, begin + at + 1)
+    return Block(block.text, 0)
 
 
-def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_end) -> Iterator[Block]:
-    """Yield the stream in blocks of about `size` bytes that end where `cut` says; the last one is given a line end."""
+def blocks(stream: Stream, size: int, cut: Callable[[Block], Block] = whole_lines) -> Iterator[Block]:
+    """Yield the stream in blocks of about `size` bytes, cut where a record ends; the last one is given a line end."""
     carried = np.empty(0, np.uint8)
     if stream.peek(len(MARK)) == MARK:
         stream.readinto(memoryview(bytearray(len(MARK))))
@@ -263,9 +267,10 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
             if end:
                 yield Block(text, end)
             return
-        at = cut(Block(text, end))
+        whole = cut(Block(text, end))
+        at = whole.end
         if at:
-            yield Block(text, at)
+            yield whole
         carried = text[at:end].copy()
         if len(carried) > LONGEST:
             raise DataError(f"{stream.name}: a line is longer than {LONGEST >> 20} MB, or a quote in it is never closed")
@@ -275,7 +280,8 @@ def blocks(stream: Stream, size: int, cut: Callable[[Block], int] = last_line_en
 
 def after_lines(lead: int, source: Iterable[Block]) -> Iterator[Block]:
     """Yield blocks without the first lines."""
-    for text, end in source:
+    for block in source:
+        text, end, _ = block
         begin = 0
         if lead:
             newline = text[:end] == ord("\n")
@@ -284,37 +290,38 @@ def after_lines(lead: int, source: Iterable[Block]) -> Iterator[Block]:
             begin = int(ends[min(lead, len(ends)) - 1]) + 1
             lead -= min(lead, len(ends))
         if begin < end:
-            yield Block(text[begin:], end - begin)
-
-
-def in_order(work: Callable[[Task], Result], tasks: Iterable[Task], threads: int) -> Iterator[Result]:
-    """Yield work(each) in order, `threads` of them at a time."""
-    if threads < 2:
-        yield from map(work, tasks)
-        return
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for task in tasks:
-                waiting.append(pool.submit(work, task))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            yield block if begin == 0 else Block(text[begin:], end - begin)
 
 
 def digest_of(place: str | IO[bytes]) -> bytes:
     """Return a hash of the bytes of a file, as they lie on the disk."""
-    if isinstance(place, str):
-        with _open(place) as file:
-            return hashlib.file_digest(file, "sha256").digest()
-    place.seek(0)
-    return hashlib.sha256(place.read()).digest()
+    if not isinstance(place, str):
+        place.seek(0)
+        return hashlib.sha256(place.read()).digest()
+    digest, buffer = hashlib.sha256(), memoryview(bytearray(HASHED))
+    with _open(place) as file:
+        while got := file.readinto(buffer):
+            digest.update(buffer[:got])
+    return digest.digest()
+
+
+class FileDigests:
+    """Hashes of files, computed in a thread from now on: also while this one imports packages or parses the files."""
+
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+        self._digests: dict[str, bytes] = {}
+        self._thread = threading.Thread(target=self._compute, daemon=True)
+        self._thread.start()
+
+    def _compute(self) -> None:
+        with suppress(DataError, OSError):  # whoever reads the files is told
+            for path in expand(self._spec):
+                if is_regular(path):
+                    self._digests[path] = digest_of(path)
+
+    def of(self, place: str | IO[bytes]) -> bytes:
+        """Return the hash of a file, which is computed now if it was none of those."""
+        self._thread.join()
+        digest = self._digests.get(place) if isinstance(place, str) else None
+        return digest_of(place) if digest is None else digest

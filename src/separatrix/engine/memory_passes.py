@@ -44,7 +44,7 @@ class MemoryPasses:
         run, problem = self.run, self.problem
         run.begin_pass(number, self.average_from)
         steps, loss = run.ledger.steps, run.tally[1]
-        mistakes = run.present(problem, visits(self._order, problem.rows, run.seed, number))
+        mistakes = run.present(problem, visits(self._order, problem.rows, run.seed, number, run.gaps))
         if self._watcher is not None:
             self._watcher.after_pass(run, problem)
         return mistakes, float((run.tally[1] - loss) / max(1, run.ledger.steps - steps))

@@ -105,7 +105,7 @@ class Presenter:
         each = len(self.Cs) if self.joint else len(self.slots) or outputs
         order, begin, end, soon = visits
         at_once = max(1, rows_at_once // each)
-        scores = None if outputs == 1 else np.empty(outputs + len(self.slots))
+        scores = None if outputs == 1 else np.empty(int(passes.TOGETHER) * outputs + len(self.slots))
         for first in range(begin, end, at_once):
             stop = min(first + at_once, end)
             if len(self._room.step) < (stop - first) * each:

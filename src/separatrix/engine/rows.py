@@ -7,6 +7,7 @@ second copy of the data ever exists. Of a CSR matrix of integers the values are 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.kernels.learning import rows as kernels
+from separatrix.kernels.threads import in_order, threads_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,14 +122,18 @@ class Rows:
         X = self.source.astype(np.float64, copy=False)
         return np.asarray(X.multiply(X).sum(axis=1)).reshape(-1) if self.sparse else np.einsum("ij,ij->i", X, X)
 
-    def blocks(self) -> Iterator[tuple[int, int, Rows, int]]:
-        """Yield (begin, end, rows, where begin is in them) over all rows, in order."""
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield where the blocks of rows begin and end, in order."""
         for begin in range(0, self.n, self.block):
-            end = min(begin + self.block, self.n)
-            if self.parts is None:
-                yield begin, end, self.take(slice(begin, end)), 0
-            else:
-                yield begin, end, self, begin
+            yield begin, min(begin + self.block, self.n)
+
+    def readable(self, begin: int, end: int) -> tuple[Rows, int]:
+        """Return rows that the kernels can read, and where rows begin…end begin in them: a copy of those, or these."""
+        return (self, begin) if self.parts is not None else (self.take(slice(begin, end)), 0)
+
+    def threads(self, work: int = 1) -> int:
+        """Return how many threads to read all rows with, for `work` sums a row."""
+        return threads_of(None, self.n * self.row_bytes * work)
 
     def survey(self, weight: Floats = NO_WEIGHT, names: Sequence[str] | None = None) -> float:
         """Return max ‖x‖² over the rows of nonzero weight; raise for what no learner can read.
@@ -135,7 +141,8 @@ class Rows:
         A CSR matrix with repeated indices is replaced by its sum first; indices out of order are read as they are.
         """
         largest, seen = 0.0, np.empty(0, np.int64)
-        for begin, end, rows, at in self.blocks():
+        for begin, end in self.blocks():
+            rows, at = self.readable(begin, end)
             block_weight = weight if at == begin or not weight.size else frozen(weight[begin:end])
             problem, row, entry, norm = kernels.survey(rows.parts, self.d, at, at + end - begin, block_weight, seen)
             if problem == kernels.UNSORTED:
@@ -170,19 +177,19 @@ class Rows:
         W = frozen(np.ascontiguousarray(coef.T if self.sparse else coef, dtype=np.float64).reshape(-1))
         b = frozen(np.ascontiguousarray(intercept, dtype=np.float64))
         n = len(which) or self.n
-        out, scratch = np.empty(n * K), np.empty(K)
-        if which.size and self.parts is not None:
-            for begin in range(0, n, self.block):
-                end = min(begin + self.block, n)
-                kernels.score_rows(self.parts, self.d, which, begin, end, W, b, K, scratch, out[begin * K : end * K])
-        elif which.size:
-            for begin in range(0, n, self.block):
-                end = min(begin + self.block, n)
-                out[begin * K : end * K] = self.take(which[begin:end]).scores(coef, intercept).reshape(-1)
-        else:
-            for begin, end, rows, at in self.blocks():
-                stop = at + end - begin
-                kernels.score_rows(rows.parts, self.d, NO_ORDER, at, stop, W, b, K, scratch, out[begin * K : end * K])
+        out = np.empty(n * K)
+        threads = threads_of(None, n * self.row_bytes * K)
+        at_once = max(1, min(self.block, -(-n // (4 * threads))))
+
+        def score(begin: int) -> None:
+            end, order = min(begin + at_once, n), which
+            (rows, at) = (self, begin) if which.size else self.readable(begin, begin + at_once)
+            if which.size and self.parts is None:
+                rows, at, order = self.take(which[begin:end]), 0, NO_ORDER
+            there = out[begin * K : end * K]
+            kernels.score_rows(rows.parts, self.d, order, at, at + end - begin, W, b, K, np.empty(K), there)
+
+        deque(in_order(score, range(0, n, at_once), threads), maxlen=0)
         return out.reshape(n, K)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.ledger import NEVER, Ledger
 from separatrix.engine.loop import OUTGROWN
-from separatrix.engine.orders import Visits
+from separatrix.engine.orders import NO_GAPS, Gaps, Visits
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, number, whole, word
 from separatrix.engine.presenting import Mistakes, Presenter, Problem, Sink
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, writable
@@ -20,6 +20,10 @@ from separatrix.engine.rules import MULTI_CLASS, ORDERS, RULES, TIES, Rule, tie_
 from separatrix.engine.weights import Flat, Weights, averaged, n_outputs
 from separatrix.kernels.codes import TIE_IS_FIRST, TIE_IS_PLUS
 from separatrix.kernels.learning import passes
+from separatrix.kernels.threads import in_order
+
+if TYPE_CHECKING:
+    from separatrix.engine.rehearsal import Rehearsal
 
 
 class Snapshot(NamedTuple):
@@ -40,6 +44,11 @@ _UNTOUCHED = {"diagonal": 1.0, "full": 0.0}
 
 class Run:
     """The state of one training: its weights, its clock and its ledger."""
+
+    gaps: Gaps = NO_GAPS
+    """The examples that were forgotten, which the order skips."""
+    rehearsal: Rehearsal | None = None
+    """Where examples are being forgotten: the earlier run, whose mistakes take the place of presentations."""
 
     def __init__(
         self,
@@ -143,10 +152,10 @@ class Run:
         """Return the weights that the learner will use: averaged where it averages and has begun to, else the last."""
         if self.used is None:
             elapsed = self.ledger.steps - self.ledger.average_after
-            last = self.last.weights()
             try:
                 with np.errstate(over="raise", invalid="raise"):
-                    self.used = averaged(last, self.late.weights(), elapsed) if elapsed > 0 else last
+                    averages = elapsed > 0
+                    self.used = averaged(self.last.view(), self.late.view(), elapsed) if averages else self.last.weights()
             except FloatingPointError:
                 raise ValueError(OUTGROWN) from None
         return self.used
@@ -181,6 +190,8 @@ class Run:
     def present(self, problem: Problem, blocks: Iterable[Visits], numbers: int | Ints = 0) -> int:
         """Present blocks of visits; return the number of mistakes. Row i is example numbers[i], or `numbers` + i if one."""
         ledger = self.ledger
+        if self.rehearsal is not None and (repeated := self.rehearsal.make_pass(self, problem)) is not None:
+            return repeated
 
         def record(mistakes: Mistakes, copied: Ints | None) -> None:
             step, example, _, up, down, correction, score, shrink = mistakes
@@ -249,12 +260,18 @@ class Run:
         if decided and flat.K > 1 and tie == TIE_IS_PLUS:
             tie = TIE_IS_FIRST
         flat.lay(problem.rows.sparse)
-        for begin, end, rows, at in problem.rows.blocks():
-            here = problem if at == begin else problem.taken(np.arange(begin, end))
-            total += passes.count_mistakes(
-                *(rows.parts, rows.d, here.codes, here.weight, at, at + end - begin),
+
+        def mistaken(bounds: tuple[int, int]) -> float:
+            begin, end = bounds
+            here, at = (problem, begin) if problem.rows.parts is not None else (problem.taken(np.arange(begin, end)), 0)
+            weight: float = passes.count_mistakes(
+                *(here.rows.parts, here.rows.d, here.codes, here.weight, at, at + end - begin),
                 *(flat.W, flat.b, np.empty(flat.K), self.bias, joint, tie, *rule),
             )
+            return weight
+
+        for weight in in_order(mistaken, problem.rows.blocks(), problem.rows.threads(flat.K)):
+            total += weight
         return total
 
     # Saving.
@@ -277,6 +294,8 @@ class Run:
         parcel.put(f"{at}.tally", self.tally)
         parcel.put(f"{at}.per_pass", np.array(self.per_pass, dtype=np.int64))
         parcel.put(f"{at}.left_out", self.left_out)
+        if self.gaps.numbers.size:
+            parcel.put(f"{at}.forgotten", self.gaps.numbers)
         names = ("tie", "multi_class", "rows_seen", "steps_dropped", "streaming", "order", "seed")
         return {
             **{name: getattr(self, name) for name in names},
@@ -286,6 +305,7 @@ class Run:
             "rule": {"name": self.rule.name, "margin": float(self.rule.margin), "C": float(self.rule.C)},
             "ledger": self.ledger.pack(parcel, f"{at}.ledger", resumable and parcel.ledger),
             **({} if resumable else {"resumable": False}),
+            **({"shuffled_runs": self.gaps.run} if self.gaps.numbers.size else {}),
         }
 
     @classmethod
@@ -322,6 +342,12 @@ class Run:
         run.per_pass = parcel.take(f"{at}.per_pass", "i8", (-1,), low=0, high=MOST).tolist()
         run.rows_seen, run.steps_dropped = whole(state, "rows_seen"), whole(state, "steps_dropped")
         run.left_out = parcel.take(f"{at}.left_out", "i8", (-1,), low=0, high=max(0, run.rows_seen - 1))
+        if "shuffled_runs" in state:
+            numbers = parcel.take(f"{at}.forgotten", "i8", (-1,), low=0, high=MOST)
+            last = numbers[-1] if numbers.size else -1
+            if np.any(numbers[1:] <= numbers[:-1]) or last >= run.rows_seen + len(numbers):
+                raise StateError(f"{at}.forgotten are not sorted, or more than there were")
+            run.gaps = Gaps(numbers, whole(state, "shuffled_runs", 1))
         run.streaming, run.seed = flag(state, "streaming"), whole(state, "seed", 0, 1 << 128)
         run.order = word({"order": "cyclic"} | state, "order", ORDERS)  # the first files did not store it
         if (radius_squared := number(state, "radius_squared")) < 0.0:

@@ -46,8 +46,10 @@ class Flat:
         self.V, self.vb, self.g = np.empty(0), np.empty(0), np.empty(0)
         if start is not None:
             self.load(start)
-        if spread:
-            self.load_spread([np.ones((K, d)) if spread == "diagonal" else np.tile(np.eye(d + 1), (K, 1, 1)), np.ones(K)])
+        if spread == "diagonal":
+            self.V, self.vb, self.g = np.ones(K * d), np.ones(K), np.empty(d + 1)
+        elif spread:
+            self.load_spread([np.tile(np.eye(d + 1), (K, 1, 1)), np.ones(K)])
 
     @property
     def sigma(self) -> tuple[Floats, Floats, Floats] | None:
@@ -76,7 +78,11 @@ class Flat:
 
     def weights(self) -> Weights:
         """Return a copy in the shapes of `coef_` and `intercept_`."""
-        return Weights(self._shaped(self.W), self.b.copy())
+        return Weights(self._shaped(self.W.copy()), self.b.copy())
+
+    def view(self) -> Weights:
+        """Return the same without a copy, to be read before the weights change."""
+        return Weights(self._shaped(self.W), self.b)
 
     def spreads(self) -> list[Array]:
         """Return a copy of Σ: variances in the shapes of `coef_` and `intercept_`, or a matrix for each output."""
@@ -84,7 +90,7 @@ class Flat:
             return []
         if self.spread == "full":
             return [self.V.copy().reshape(self.K, self.d + 1, self.d + 1), self.vb.copy()]
-        return [self._shaped(self.V), self.vb.copy()]
+        return [self._shaped(self.V.copy()), self.vb.copy()]
 
     def check_spread(self) -> None:
         """Raise where whole matrices Σ no longer have variances on their diagonals."""
@@ -97,17 +103,20 @@ class Flat:
             )
 
     def _shaped(self, array: Floats) -> Floats:
-        copy = array.copy()
-        return copy.reshape(self.d, self.K).T if self.sparse else copy.reshape(self.K, self.d)
+        return array.reshape(self.d, self.K).T if self.sparse else array.reshape(self.K, self.d)
 
     def lay(self, sparse: bool) -> None:
-        """Lay the weights out for rows of the other kind."""
+        """Lay the weights out for rows of the other kind; of a single output nothing moves."""
         if sparse != self.sparse:
-            weights, spread = self.weights(), self.spreads()
+            for name in ("W", "V") if self.spread == "diagonal" else ("W",):
+                setattr(self, name, self._turned(getattr(self, name)))
             self.sparse = sparse
-            self.load(weights)
-            if spread:
-                self.load_spread(spread)
+
+    def _turned(self, array: Floats) -> Floats:
+        if not array.size:
+            return array
+        shaped = self._shaped(array)
+        return np.ascontiguousarray(shaped if self.sparse else shaped.T).reshape(-1)
 
     def grow(self, K: int, d: int) -> None:
         """Make room for K outputs and d features, none fewer than now, laid out for CSR: weights of 0, variances of 1."""
@@ -170,7 +179,13 @@ class Flat:
 
 def averaged(last: Weights, late: Weights, steps: int) -> Weights:
     """Return the mean of the weights after each of `steps` steps, (T·w − u)/T, from the last w and the lazy u."""
-    return Weights(*((steps * w - u) / steps for w, u in zip(last, late, strict=True)))
+    means = []
+    for w, u in zip(last, late, strict=True):
+        mean = steps * w
+        mean -= u
+        mean /= steps
+        means.append(mean)
+    return Weights(*means)
 
 
 def with_class(w: Array, n_classes: int, place: int) -> Array:

@@ -93,7 +93,7 @@ class TextFeatures(TextFeaturizer, _Featurizer):
     norm : "l2": rows of length 1; None
     keep_names : how many names of hashed columns to keep; 0: none
     dtype : float64 or float32
-    n_jobs : how many threads transform, as in scikit-learn; the features are the same
+    n_jobs : how many threads transform; None: OMP_NUM_THREADS, or one for each core; the features are the same
 
     Examples
     --------

@@ -150,7 +150,7 @@ class KernelPerceptron(ErrorDrivenEstimator, ErrorDrivenClassifier):
         """
         self.check_parameters()
         with schema_kept(self):
-            y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
+            y, classes, problem, held_out = self.read_problem(X, y, sample_weight, X_val, y_val)
             run = self._new_run(problem, classes)
             history = self._train(run, held_out)
         self._publish(run, history)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -28,6 +26,10 @@ from separatrix.features.words.arrow_text import Texts, divided, texts_of
 from separatrix.features.words.counts import NO_FACTOR, CountedRows
 from separatrix.features.words.indexing import ColumnIndex, Hashed, Listed, inverse_frequency
 from separatrix.features.words.ngrams import BLOCK_TEXTS, PATTERNS, Analyzer
+from separatrix.kernels.threads import in_order, threads_of
+
+COST = 64
+"""To count the n-grams of a byte of text takes about as long as to read so many bytes of numbers."""
 
 
 class TextFeaturizer(Parameterized):
@@ -137,21 +139,17 @@ class TextFeaturizer(Parameterized):
     def transform(self, X: Any) -> sp.csr_matrix:
         """Return the features of texts, a row each: a CSR matrix with sorted indices."""
         index = self._so_far() or (self.index if self.needs_fit() else self._new_index(names=0))
-        shares = divided(texts_of(X), self._jobs()) or [[]]
+        texts = texts_of(X)
+        shares = divided(texts, threads_of(self.n_jobs, COST * sum(chunk.size for chunk in texts))) or [[]]
         if len(shares) == 1:
             return self._weighed(self._counted(shares[0], index), index)
-        with ThreadPoolExecutor(len(shares)) as pool:
-            rows, *others = pool.map(self._counted, shares, [index] * len(shares))
+        rows, *others = in_order(lambda share: self._counted(share, index), shares, len(shares))
         rows.append(others)
         return self._weighed(rows, index)
 
     def matrix(self, X: Any) -> sp.csr_matrix:
         """Return the features of texts as a CSR matrix, whatever `set_output` says."""
         return TextFeaturizer.transform(self, X)
-
-    def _jobs(self) -> int:
-        jobs = int(self.n_jobs or 1)
-        return jobs if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + jobs)
 
     def _new_index(self, names: int | None = None) -> ColumnIndex:
         """Return columns of which nothing is known yet."""

@@ -100,7 +100,7 @@ class Blocks:
         self._chunk_bytes = self.block_bytes if seed is None else max(self.block_bytes, memory // 2)
         self.n = self.d = self.entries = 0
         self.sizes: list[int] = []
-        self._buffer, self._total = RowBuffer(), 0
+        self._buffer, self._total = RowBuffer(max(memory, self.block_bytes)), 0
         self._changes, self._last_code = 0, -1
         self._whole: Problem | None = None
         self._spill: SpillFile | None = None
@@ -142,7 +142,7 @@ class Blocks:
         rows = -(-self._buffer.n // chunks)
         for begin in range(0, self._buffer.n, rows):
             self._spill.write(*self._buffer.rows(begin, min(begin + rows, self._buffer.n), self.d))
-        self._buffer = RowBuffer()
+        self._buffer = RowBuffer(self._chunk_bytes)
 
     def settle(self, classes: Array | None = None) -> Array:
         """Close the last block; return the classes, sorted. Nothing can be added any more.

@@ -1,14 +1,15 @@
 """From a source to blocks of features: first the columns are learned, then every row is read once.
 
-Numbers (svmlight, npz) are taken as they are. A table is read twice: to learn its columns (categories, scales, how frequent
-words are) from the rows that are trained on, and to turn every row into features. A pipe, which can be read only once, is
-copied into a temporary file. Rows without a label are left out and counted; which rows are held out depends on the numbers
-of the rows as they were read, with or without a label. On the way, a sample of a table's training rows is searched for
-columns that alone predict the label.
+Numbers (svmlight, npz) are taken as they are. A table is gone through twice: to learn its columns (categories, scales, how
+frequent words are) from the rows that are trained on, and to turn every row into features. A small one is kept in memory in
+between; a larger one is read again. A pipe, which can be read only once, is copied into a temporary file. Rows without a
+label are left out and counted; which rows are held out depends on the numbers of the rows as they were read, with or without
+a label. On the way, a sample of a table's training rows is searched for columns that alone predict the label.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ from separatrix.data.batches import TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, named, no_column, shown
 from separatrix.data.labels import Unlabelled, alike, labels_at, lonely, matched, one_class, strangers
 from separatrix.data.reading import Source
-from separatrix.engine.rows import Array, Ints
+from separatrix.engine.orders import NO_GAPS, Gaps
+from separatrix.engine.rows import NO_ORDER, Array, Ints
 from separatrix.files.blocks import Blocks, held_out_rows
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 HELD_OUT_MEMORY = 8
 """Held-out examples get this part of the memory."""
+KEPT_MEMORY, MOST_KEPT = 8, 1 << 28
+"""A table whose columns take at most this part of the memory, and at most so many bytes, is read only once."""
 
 
 @dataclass
@@ -45,6 +49,8 @@ class TrainingBlocks:
     features: TableFeaturizer | None
     unlabelled: int = 0
     notes: list[str] = field(default_factory=list)
+    trained: Ints | None = None
+    """The number of each example to train on among the rows as they were read, where it was asked for (`numbered`)."""
 
     def close(self) -> None:
         """Release the memory and the temporary files."""
@@ -87,29 +93,34 @@ def _read_blocks(
     learned: bool = False,
     missing_label: str = "skip",
     mixed: bool = True,
+    forgotten: Ints = NO_ORDER,
+    numbered: bool = False,
     report: Report = lambda doing, rows: None,
 ) -> TrainingBlocks:
     """Read `source` into blocks; hold out a fraction of its rows, or those of `validation`.
 
     `learned` features are not learned again. Rows without a label are left out, or an error where `missing_label` is
     "raise"; where it is "keep", words such as NA are labels. What does not fit in memory is `mixed` on its way to the disk,
-    or keeps its order. `report` is called after each batch.
+    or keeps its order. `forgotten` rows are no longer in the source: the others are held out as if they still were.
+    `numbered`: keep the numbers of the rows that are trained on. `report` is called after each batch.
     """
     mixing_seed = seed if mixed else None
     blocks, held_out = Blocks(memory, folder, seed=mixing_seed), None
     if fraction or validation is not None:
         held_out = Blocks(memory // HELD_OUT_MEMORY, folder, seed=mixing_seed)
     split = _Split(blocks, held_out if validation is None else None, fraction, seed, Unlabelled.as_chosen(missing_label))
+    split.gaps, split.trained = Gaps(forgotten, 1), [] if numbered else None
     if source.kind == "rows":
         features = None
         split.add_rows(source, report)
     else:
         assert features is not None and source.label is not None
         _check_columns(source)
+        table = _Table(source, min(memory // KEPT_MEMORY, MOST_KEPT))
         if not learned:
-            split.learn(features, source, report)
+            split.learn(features, source, table.learned_from(), report)
             split.leaks = features.leak_search()
-        split.add_tables(features, source, source.label, report)
+        split.add_tables(features, table.transformed(), source.label, report)
     counts = [split.unlabelled]
     if validation is not None and held_out is not None:
         separate = _Split(held_out, None, 0.0, seed, Unlabelled.as_chosen(missing_label))
@@ -135,7 +146,8 @@ def _read_blocks(
         notes += [f"held-out rows: {note}" for note in matched(held_out.labels.matching(classes))]
     if held_out is not None and (unknown := held_out.unknown_labels()):
         notes.append(strangers(unknown, held_out.n, (validation or source).name))
-    return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes)
+    numbers = None if split.trained is None else np.concatenate(split.trained)
+    return TrainingBlocks(blocks, held_out, classes, features, counts[0].count, notes, numbers)
 
 
 def roles_for(name: str, columns: list[str], features: list[str], chosen: dict[str, str]) -> dict[str, str]:
@@ -191,6 +203,35 @@ def _numbered(batches: Any) -> Iterator[tuple[int, Any]]:
         first += len(batch)
 
 
+class _Table:
+    """The batches of a source for two readings: those of the first are kept for the second, up to `most` bytes."""
+
+    def __init__(self, source: Source, most: int) -> None:
+        self._source, self._most = source, most
+        self._kept: deque[TableBatch] | None = None
+
+    def learned_from(self) -> Iterator[TableBatch]:
+        """Yield the batches."""
+        kept: deque[TableBatch] = deque()
+        n_bytes = 0
+        for batch in self._source:
+            yield batch
+            n_bytes += batch.table.nbytes
+            if n_bytes <= self._most:
+                kept.append(batch)
+            else:
+                kept.clear()
+        self._kept = kept if n_bytes <= self._most else None
+
+    def transformed(self) -> Iterator[TableBatch]:
+        """Yield the batches, each kept one for the last time, so that its memory becomes free as features take some."""
+        if self._kept is None:
+            yield from self._source
+            return
+        while self._kept:
+            yield self._kept.popleft()
+
+
 @dataclass
 class _Split:
     """Where the rows of a source go: to the blocks that are trained on, to those held out, or, without a label, nowhere."""
@@ -201,14 +242,24 @@ class _Split:
     seed: int
     unlabelled: Unlabelled
     leaks: LeakSearch | None = None
+    gaps: Gaps = NO_GAPS
+    trained: list[Ints] | None = None
+    """The numbers of the rows that are trained on, batch by batch, where they are wanted."""
 
-    def learn(self, features: TableFeaturizer, source: Source, report: Report) -> None:
+    def _is_held_out(self, first: int, n: int) -> Array:
+        """Tell which of n rows are held out; rows count as they did before some were forgotten."""
+        numbers = self.gaps.once(np.arange(first, first + n))
+        begin, end = (int(numbers[0]), int(numbers[-1]) + 1) if n else (0, 0)
+        is_out: Array = held_out_rows(begin, end - begin, self.fraction, self.seed)[numbers - begin]
+        return is_out
+
+    def learn(self, features: TableFeaturizer, source: Source, batches: Iterator[TableBatch], report: Report) -> None:
         """Learn the columns from the rows that are trained on."""
         counting, label = Unlabelled(self.unlabelled.raising, words=self.unlabelled.words), source.label
-        for first, batch in _numbered(source):
+        for first, batch in _numbered(batches):
             kept = counting.kept(batch.table[label], batch.origin)
             if self.fraction:
-                out = held_out_rows(first, len(batch), self.fraction, self.seed)
+                out = self._is_held_out(first, len(batch))
                 kept = ~out if kept is None else kept & ~out
             rows = batch.without(label) if kept is None else batch.without(label).where(kept)
             if len(rows):
@@ -239,13 +290,17 @@ class _Split:
     def _add(self, X: Any, y: Any, first: int, origin: Origin) -> Ints | None:
         """Add rows to the blocks; return which are trained on, None for all."""
         kept = self.unlabelled.kept(y, origin)
-        out = None if self.held_out is None else held_out_rows(first, X.shape[0], self.fraction, self.seed)
+        out = None if self.held_out is None else self._is_held_out(first, X.shape[0])
         if out is None and kept is None:
             self.blocks.add(X, y)
+            if self.trained is not None:
+                self.trained.append(np.arange(first, first + X.shape[0]))
             return None
         kept = np.ones(X.shape[0], np.bool_) if kept is None else kept
         out = np.zeros(X.shape[0], np.bool_) if out is None else out
         trained, held_out = np.flatnonzero(kept & ~out), np.flatnonzero(kept & out)
+        if self.trained is not None:
+            self.trained.append(first + trained)
         for part, which in ((self.blocks, trained), (self.held_out, held_out)):
             if part is not None and which.size:
                 part.add(X[which], labels_at(y, which))

@@ -8,7 +8,7 @@ for bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run, Snapshot
-from separatrix.engine.stopping import Cycle, History, StateDigests
+from separatrix.engine.stopping import Cycle, History, Reason, StateDigests
 from separatrix.engine.weights import Weights
 from separatrix.files.blocks import Blocks
 from separatrix.learners.calibration import cross_fitted_slope, find_slope
@@ -173,6 +173,10 @@ class BlockPasses:
         self.run, self._after_block = state.run, after_block
         self._last_rows = 0
 
+    def reasons(self) -> Sequence[Reason]:
+        """Return the reasons to end."""
+        return self.learner.reasons(self.run)
+
     def make_pass(self, number: int) -> tuple[int, float]:
         """Present the blocks that the pass has not presented yet."""
         state, run, learner = self.state_, self.run, self.learner
@@ -187,7 +191,7 @@ class BlockPasses:
             if number == 0:
                 run.radius_squared = max(run.radius_squared, problem.rows.survey(problem.weight))
             turn = number * len(self.blocks) + k
-            visited = visits(order_for(learner.order, *problem[:2]), problem.rows, run.seed, turn)
+            visited = visits(order_for(learner.order, *problem[:2]), problem.rows, run.seed, turn, run.gaps)
             state.partial += run.present(problem, visited, self.blocks.numbers(k))
             state.block += 1
             if state.block < len(self.blocks):
@@ -259,10 +263,14 @@ def resume(
     state: TrainingState,
     *,
     after_block: Callable[[TrainingState, int], None] = lambda state, n: None,
+    passes: BlockPasses | None = None,
 ) -> OnlineLearner:
-    """Train from `state` to the end; `after_block` is called after each block, with its number of examples."""
-    passes = BlockPasses(learner, blocks, held_out, state, after_block)
-    train(passes, learner.reasons(state.run), state.history, after_pass=passes.after_pass)
+    """Train from `state` to the end; `after_block` is called after each block, with its number of examples.
+
+    `passes` are others than the usual ones, of the same state.
+    """
+    passes = passes or BlockPasses(learner, blocks, held_out, state, after_block)
+    train(passes, passes.reasons(), state.history, after_pass=passes.after_pass)
     run = state.run
     run.rows_seen = blocks.n
     if run.keeps_rows and not run.ledger.absent:

@@ -14,9 +14,13 @@ GROWTH = 8
 
 
 class RowBuffer:
-    """Rows, dense or CSR, with the number of each label."""
+    """Rows, dense or CSR, with the number of each label.
 
-    def __init__(self) -> None:
+    `most` is how many bytes of rows may come: an array that is outgrown is copied to one of that size, so only once.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        self.most = most
         self.n = self.d = self.entries = 0
         self.sparse = False
         self._arrays: dict[str, Array] = {}
@@ -45,17 +49,33 @@ class RowBuffer:
     def _append(self, name: str, array: Array, at: int) -> None:
         """Write an array into the named one from `at` on, which grows as needed; memory is used up to what is written."""
         whole = self._arrays.setdefault(name, np.empty(max(GROWTH * len(array), 1024), array.dtype))
-        if whole.dtype != array.dtype and (wider := np.result_type(whole, array)) != whole.dtype:
-            whole = self._arrays[name] = whole.astype(wider)
-        end = at + len(array)
-        if end > len(whole):
-            larger = np.empty(GROWTH * end, whole.dtype)  # `resize` would write zeros, and so take the memory at once
-            larger[:at] = whole[:at]
+        dtype, end = np.result_type(whole, array), at + len(array)
+        if dtype != whole.dtype or end > len(whole):
+            larger = self._room(end, dtype) if end > len(whole) else np.empty(len(whole), dtype)
+            larger[:at] = whole[:at]  # `resize` would write zeros behind them, and so take the memory at once
             whole = self._arrays[name] = larger
         whole[at:end] = array
 
+    def _room(self, end: int, dtype: Any) -> Array:
+        """Return an array for `end` values and more; where there is no address space for all that may come, for fewer."""
+        try:
+            return np.empty(max(GROWTH * end, self.most // np.dtype(dtype).itemsize), dtype)
+        except MemoryError:
+            return np.empty(2 * end, dtype)
+
+    def _trim(self) -> None:
+        """Give back what is not written: SciPy copies arrays that are less than half of what they are a part of.
+
+        An array that somebody looks at has been trimmed, so none of those is resized here.
+        """
+        used = {"values": self.entries, "indices": self.entries, "ends": self.n, "codes": self.n}
+        for name, array in self._arrays.items():
+            if len(array) > used[name]:
+                array.resize(used[name], refcheck=False)
+
     def rows(self, begin: int, end: int, d: int) -> tuple[Any, Array]:
         """Return the rows begin…end as a matrix of d features that reads the buffer in place, and the labels' numbers."""
+        self._trim()
         codes = self._arrays["codes"][begin:end]
         if not self.sparse:
             return self._arrays["values"][begin * d : end * d].reshape(end - begin, d), codes

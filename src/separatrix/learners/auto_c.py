@@ -17,6 +17,7 @@ from separatrix.engine.presenting import Mistakes, Presenter, Problem
 from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights, averaged
+from separatrix.kernels.threads import in_order, threads_of
 from separatrix.learners.inputs import HeldOut
 
 POWERS = range(-5, 3)
@@ -49,9 +50,20 @@ def choose(
     grid = grid_for(problem.rows, template.bias)
     right, seen = np.zeros(len(grid)), 0
     n_passes = min(max_iter or MOST_PASSES, MOST_PASSES)
-    for shown, out in [(problem, held_out)] if held_out is not None else _splits(problem, fraction, template.seed):
-        trained = _train(template, shown, grid, order, n_passes)
-        right += [np.count_nonzero(decide(out.rows.scores(*weights, out.which)) == out.codes) for weights in trained]
+    splits = [(problem, held_out)] if held_out is not None else list(_splits(problem, fraction, template.seed))
+    threads = threads_of(None, problem.rows.n * problem.rows.row_bytes * n_passes * len(splits))
+    size = template.last.W.nbytes * (1 + bool(template.late.W.size)) + template.last.V.nbytes
+    # Folds are parts enough for the threads; one split is not.
+    groups = groups_of(grid, MOST_BYTES // max(1, size), threads if len(splits) == 1 else 1)
+
+    def tried(task: tuple[Problem, HeldOut, list[float]]) -> list[int]:
+        shown, out, group = task
+        trained = Machines(template, group).train(shown, order, n_passes)
+        return [int(np.count_nonzero(decide(out.rows.scores(*weights, out.which)) == out.codes)) for weights in trained]
+
+    counts = list(in_order(tried, ((*split, group) for split in splits for group in groups), threads))
+    for number, (_, out) in enumerate(splits):
+        right += [count for group in counts[number * len(groups) : (number + 1) * len(groups)] for count in group]
         seen += len(out.codes)
     accuracy = dict(zip(grid, (right / max(1, seen)).tolist(), strict=True))
     best = max(range(len(grid)), key=lambda k: (right[k], -abs(POWERS[k])))
@@ -80,12 +92,23 @@ def _splits(problem: Problem, fraction: float, seed: int) -> Iterator[tuple[Prob
             yield problem._replace(weight=frozen(kept)), HeldOut(problem.rows, frozen(which), problem.codes[which])
 
 
-def _train(template: Run, problem: Problem, grid: list[float], order: str, n_passes: int) -> list[Weights]:
-    """Return the weights that each C of the grid ends with: the averaged ones where the run averages, else the last."""
-    size = template.last.W.nbytes * (1 + bool(template.late.W.size)) + template.last.V.nbytes
-    at_once = max(1, min(len(grid), MOST_BYTES // max(1, size)))
-    groups = [grid[begin : begin + at_once] for begin in range(0, len(grid), at_once)]
-    return [weights for group in groups for weights in Machines(template, group).train(problem, order, n_passes)]
+def groups_of(Cs: list[float], at_once: int, threads: int) -> list[list[float]]:
+    """Return the C's in groups whose machines learn side by side, at most so many; with threads, a group for each of them.
+
+    The kernel scores four outputs at a time, and a machine is scored among the same ones in any group that begins after a
+    multiple of four machines: the number of threads changes no bit.
+
+    Examples
+    --------
+    >>> groups_of([1.0, 2.0, 4.0, 8.0, 16.0, 32.0], at_once=9, threads=2)
+    [[1.0, 2.0, 4.0, 8.0], [16.0, 32.0]]
+    """
+    if at_once >= len(Cs):
+        at_once = max(1, min(len(Cs), 4 * -(-len(Cs) // (4 * threads))))
+        if len(Cs) % at_once == 1:  # one output alone is scored by other code than one among several
+            at_once = len(Cs)
+    at_once = max(1, at_once)
+    return [Cs[begin : begin + at_once] for begin in range(0, len(Cs), at_once)]
 
 
 class Machines:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from separatrix.engine.labels import Codes
-from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.engine.presenting import Problem
+from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
+from separatrix.engine.run import Run
 from separatrix.learners.classifier import available_if
-from separatrix.learners.inputs import NoneHeldOutError
+from separatrix.learners.inputs import HeldOut, NoneHeldOutError
 
 if TYPE_CHECKING:
     from separatrix.learners.linear_base import LinearLearner
@@ -105,6 +107,18 @@ def find_slope(scores: Floats, codes: Codes, weight: Floats) -> float:
 
     best: float = optimize.minimize_scalar(loss, bounds=LOG_SLOPES, method="bounded").x
     return math.exp(best) / scale
+
+
+def slope_of(
+    learner: LinearLearner, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array
+) -> float:
+    """Return the slope of a fit's probabilities, found on the caller's held-out examples or by cross-fitting."""
+    if held_out is not None and held_out.rows is not problem.rows:
+        return find_slope(learner.held_out_scores(run, problem, held_out)(), held_out.codes, NO_WEIGHT)
+    if run.ledger.start is not None:
+        raise ValueError("after a warm start every example of X has been seen: calibrate needs X_val and y_val")
+    weight = learner.example_weight(sample_weight, y, run.classes)
+    return cross_fitted_slope(learner, run.rule.C, problem.rows, problem.codes, weight, run.seed)
 
 
 def cross_fitted_slope(learner: LinearLearner, C: float, rows: Rows, codes: Codes, weight: Floats, seed: int) -> float:

@@ -195,8 +195,8 @@ class ErrorDrivenClassifier(PlainClassifier):
             return int(self.random_state)
         return int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _examples(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any
+    def read_problem(
+        self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
     ) -> tuple[Array, Array, Problem, HeldOut | None]:
         """Return the labels, the classes, the problem to train on (what is held out of X has weight 0), and the held-out."""
         rows, labels, classes, codes = self._read_examples(X, y)

@@ -91,7 +91,8 @@ class VotedLearner(OnlineLearner):
     saved_as = "VotedPerceptron"
     stores_rows = True
 
-    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+    def held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+        """Return a function that counts the votes on the held-out examples, continuing after those counted before."""
         ballot = Ballot(run.ledger, run.joint, held_out.examples())
         return lambda: ballot.count(problem.rows, run.ledger.example)
 

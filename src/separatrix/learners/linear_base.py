@@ -1,7 +1,4 @@
-"""What the linear learners share: parameters, training, scores, and their state for a file.
-
-L1 2 and 5, L2 4–5, L3 4–5, L4 2, L5 2–3 of the lectures.
-"""
+"""What the linear learners share: parameters, training, scores, state (L1 2 and 5, L2 4–5, L3 4–5, L4 2, L5 2–3)."""
 
 from __future__ import annotations
 
@@ -21,15 +18,16 @@ from separatrix.engine.parcel import MOST, Parcel, State, StateError, word
 from separatrix.engine.parcel import number as number_of
 from separatrix.engine.parcel import whole as whole_number
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Rows, feature_names_of
+from separatrix.engine.rows import Array, Floats, Rows, feature_names_of
 from separatrix.engine.rules import MIXES, MULTI_CLASS, ORDERS, RULES, TIES, Rule
 from separatrix.engine.run import Run
 from separatrix.engine.stopping import Cycle, History, Reason, reasons, why_not_converged
 from separatrix.engine.user_warnings import warn_user
 from separatrix.engine.weights import Weights, n_outputs
 from separatrix.learners.auto_c import Choice, choose
-from separatrix.learners.calibration import Calibrated, cross_fitted_slope, find_slope
+from separatrix.learners.calibration import Calibrated, slope_of
 from separatrix.learners.classifier import ErrorDrivenClassifier
+from separatrix.learners.forgetting import Forgetting, trained
 from separatrix.learners.inputs import HeldOut, schema_kept, warn_if_sorted
 from separatrix.learners.progress import passes_bar
 
@@ -129,19 +127,30 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         X_val, y_val : the caller's own held-out examples, scored after each pass into `validation_scores_`; with
             `early_stopping=True` they take the place of a held-out fraction of X
         """
+        return self.fit_without(None, X, y, sample_weight, X_val, y_val)
+
+    def fit_without(
+        self, without: Forgetting | None, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """The same; X may be what is left of the data of an earlier fit, whose order and seed are kept."""
         self.check_parameters()
         with schema_kept(self):
-            y, classes, problem, held_out = self._examples(X, y, sample_weight, X_val, y_val)
+            y, classes, problem, held_out = self.read_problem(X, y, sample_weight, X_val, y_val)
             rows = problem.rows
             radius_squared = rows.survey(problem.weight, feature_names_of(self))
-            start, seed = self.start_weights(classes, rows.d) if self.warm_start else None, self.seed()
+            start = self.start_weights(classes, rows.d) if self.warm_start else None
+            seed = self.seed() if without is None else without.seed
             choice = self.choose_c(classes, problem, held_out, start, seed) if self.C == "auto" else None
-            run = self.new_run(classes, rows.d, self.C if choice is None else choice.C, start)
-            run.radius_squared = radius_squared
-            run.left_out, run.order, run.seed = np.flatnonzero(problem.weight == 0.0), self.order, seed
-            run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
-            history = self._train(run, problem, held_out)
-            slope = None if self.calibrate is None else self._slope(run, problem, held_out, sample_weight, y)
+
+            def begin() -> Run:
+                run = self.new_run(classes, rows.d, self.C if choice is None else choice.C, start)
+                run.radius_squared = radius_squared
+                run.left_out, run.order, run.seed = np.flatnonzero(problem.weight == 0.0), self.order, seed
+                run.ledger.weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
+                return run
+
+            run, history = trained(begin, lambda run: self._train(run, problem, held_out), problem, without)
+            slope = None if self.calibrate is None else slope_of(self, run, problem, held_out, sample_weight, y)
         if run.keeps_rows:
             run.ledger.keep_rows(rows, 0, 0)
         run.rows_seen = rows.n
@@ -159,21 +168,12 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
             warn_if_sorted(problem.codes, self)
         return self
 
-    def _slope(self, run: Run, problem: Problem, held_out: HeldOut | None, sample_weight: Any, y: Array) -> float:
-        """Return the slope of the probabilities, found on the caller's held-out examples or by cross-fitting."""
-        if held_out is not None and held_out.rows is not problem.rows:
-            return find_slope(self._held_out_scores(run, problem, held_out)(), held_out.codes, NO_WEIGHT)
-        if run.ledger.start is not None:
-            raise ValueError("after a warm start every example of X has been seen: calibrate needs X_val and y_val")
-        weight = self.example_weight(sample_weight, y, run.classes)
-        return cross_fitted_slope(self, run.rule.C, problem.rows, problem.codes, weight, run.seed)
-
     # Training.
 
     def _train(self, run: Run, problem: Problem, held_out: HeldOut | None) -> History:
         accuracy = None
         if held_out is not None:
-            scores = self._held_out_scores(run, problem, held_out)
+            scores = self.held_out_scores(run, problem, held_out)
             accuracy = partial(self._accuracy, scores, held_out.codes, len(run.classes))
         passes = MemoryPasses(
             *(run, problem),
@@ -225,7 +225,7 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
     def _watcher(self, run: Run, problem: Problem) -> Watcher | None:
         return None
 
-    def _held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
+    def held_out_scores(self, run: Run, problem: Problem, held_out: HeldOut) -> Callable[[], Floats]:
         """Return a function that scores the held-out examples with the weights that would be used now."""
         return lambda: held_out.rows.scores(*run.weights(), held_out.which)
 

@@ -131,6 +131,18 @@ def save(
             )
 
 
+def learned_checksum(model: Learner | Model | Any) -> str:
+    """Return the SHA-256 of what a model has learned and of its parameters, whatever its facts and its version; −0 is 0."""
+    estimator, features = parts_of(model)
+    parcel = Parcel()
+    parts = [pack_classifier(estimator, parcel, "estimator")]
+    if features is not None:
+        parts.append(pack_featurizer(features, parcel, "features"))
+    # A float array has both signs of zero where an addition has made −0 of it.
+    arrays = {name: array + 0.0 if array.dtype.kind == "f" else array for name, array in parcel.arrays.items()}
+    return _checksum(_canonical(parts), arrays)
+
+
 def load(path: str | os.PathLike[str], *, plain: bool = False) -> Model:
     """Read a model file, whoever wrote it: its contents are checked, and none of them is executed.
 

@@ -117,7 +117,7 @@ class KernelRows:
     def __init__(self, kernel: Kernel, rows: Rows | None) -> None:
         self.kernel, self.rows, self.norms = kernel, rows, NO_WEIGHT
         if kernel.form[0] == dual.RBF and rows is not None:
-            sides = (self.side(np.arange(begin, end)).points for begin, end, *_ in rows.blocks())
+            sides = (self.side(np.arange(begin, end)).points for begin, end in rows.blocks())
             self.norms = np.concatenate([_squared_norms(points) for points in sides] or [NO_WEIGHT])
 
     def side(self, which: Ints) -> BlockSide:

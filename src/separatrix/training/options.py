@@ -170,6 +170,18 @@ class TrainOptions(ReadingOptions):
             help="How to weight each class; by default all alike.",
         ),
     ] = None
+    ask: Annotated[
+        float | None,
+        Option(
+            metavar="B",
+            group="learning",
+            help="Make one pass in the order of the rows, and learn only from labels asked for, each with probability "
+            "B/(B + |margin|): how many does the stream need? 1 with --ask-budget alone.",
+        ),
+    ] = None
+    ask_budget: Annotated[
+        int | None, Option(metavar="N", group="learning", min=1, rare=True, help="Ask for at most N labels.")
+    ] = None
     seed: Annotated[int, Option(group="learning", min=0, help="Seed for shuffling and the hold-out split.")] = 0
     holdout: Annotated[float, Option(group="evaluation", min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
     validate: Annotated[str | None, Option(metavar="DATA", file=True, group="evaluation", help="File of held-out data.")] = (

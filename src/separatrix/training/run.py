@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -14,12 +14,16 @@ from separatrix.data.atomic import check_place
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
 from separatrix.data.reading import Source, open_source
+from separatrix.data.streams import FileDigests, digest_of
 from separatrix.engine.rules import STREAMING
+from separatrix.files.asking import AskingPass
 from separatrix.files.ingest import TrainingBlocks, read_blocks
 from separatrix.files.out_of_core import TrainingState, begin, resume
+from separatrix.learners.forgetting import Forgetting
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
+from separatrix.training.asking import asking_figures, asking_of, asking_options
 from separatrix.training.held_out import (
     check_classes,
     check_evaluation,
@@ -35,16 +39,27 @@ from separatrix.training.tuning.selection import check_selection, is_wanted, sel
 
 
 class Training:
-    """One run: `run` trains once. A `plain` one makes a model that needs no scikit-learn."""
+    """One run: `run` trains once. A `plain` one makes a model that needs no scikit-learn.
 
-    def __init__(self, options: TrainOptions, progress: Progress | None = None, plain: bool = False) -> None:
-        self.options, self.plain = options, plain
+    `digests` are the hashes of the files, where somebody has begun to compute them.
+    """
+
+    def __init__(
+        self,
+        options: TrainOptions,
+        progress: Progress | None = None,
+        plain: bool = False,
+        digests: FileDigests | None = None,
+    ) -> None:
+        self.options = options = asking_options(options)
+        self.plain, self._digests = plain, digests
         self.progress = progress or Progress()
         self.saved = False
         """Whether a checkpoint was written, or resumed from."""
         self.stopping = False
         """Whether to stop after the current block, with a checkpoint."""
         self._last_saved = time.monotonic()
+        self._asking_figures: dict[str, Any] = {}
         if options.early_stopping and not options.holdout and options.validate is None:
             raise DataError("early_stopping=True needs held-out examples: use holdout=0.1 or validate=")
         if options.holdout and options.validate is not None:
@@ -72,7 +87,7 @@ class Training:
         if self.options.sequence:
             from separatrix.training.sequences import train_sequences
 
-            return train_sequences(self.options)
+            return train_sequences(self.options, self.progress)
         if self.options.engine is None:
             model = self._run(began)
         else:
@@ -83,8 +98,8 @@ class Training:
         return model
 
     def _run(self, began: float) -> Model:
-        source = self._open(self.options.data, self.options.label)
-        data_hash = _DataHash(source)
+        source = self.open(self.options.data, self.options.label)
+        data_hash = DataHash(source, digest_of if self._digests is None else self._digests.of)
         if not is_wanted(self.options):
             return self._train_on(source, data_hash, began)
         with nullcontext() if source.rereadable else source.kept():
@@ -95,25 +110,15 @@ class Training:
         model.cross_validation = selection.cross_validation
         return model
 
-    def _train_on(self, source: Source, data_hash: _DataHash, began: float) -> Model:
+    def _train_on(self, source: Source, data_hash: DataHash, began: float) -> Model:
         options = self.options
-        validation = None if options.validate is None else self._open(options.validate, source.label, {})
+        validation = None if options.validate is None else self.open(options.validate, source.label, {})
         rereadable = (validation or source).rereadable
-        gathered = read_blocks(
-            source,
-            features_for(options, source),
-            memory=size_of(options.memory),
-            fraction=options.holdout,
-            seed=options.seed,
-            validation=validation,
-            missing_label=options.missing_label,
-            mixed=options.order != "cyclic",
-            report=self.progress.rows_read,
-        )
+        gathered = self.gather(source, validation)
         try:
             read = time.perf_counter()
             check_classes(options, gathered.classes)
-            learner = self._train(gathered, data_hash)
+            learner = self.train(gathered, data_hash)
             trained = time.perf_counter()
             evaluation = None
             if gathered.held_out is not None:
@@ -130,6 +135,7 @@ class Training:
                 seconds_reading=read - began,
                 seconds_training=trained - read,
             )
+            summary |= self._asking_figures
             features: Any = gathered.features
             if features is not None and not self.plain:
                 from separatrix.estimators.featurizers import TableFeatures
@@ -154,7 +160,24 @@ class Training:
             gathered.close()
         return model
 
-    def _open(self, data: Any, label: str | None, expected: dict[str, str] | None = None) -> Source:
+    def gather(self, source: Source, validation: Source | None, **reading: Any) -> TrainingBlocks:
+        """Read the rows into blocks, by default with features that are learned from them."""
+        options = self.options
+        how = {"features": features_for(options, source)} | reading
+        return read_blocks(
+            source,
+            memory=size_of(options.memory),
+            fraction=options.holdout,
+            seed=options.seed,
+            validation=validation,
+            missing_label=options.missing_label,
+            mixed=options.order != "cyclic",
+            report=self.progress.rows_read,
+            **how,
+        )
+
+    def open(self, data: Any, label: str | None, expected: dict[str, str] | None = None) -> Source:
+        """Open the data, or those that are held out."""
         options = self.options
         words, unused = words_kept(options.missing_label), options.drop or ()
         if hasattr(data, "source"):  # data in memory
@@ -169,10 +192,11 @@ class Training:
         """Surround the passes; a subclass may let them be interrupted with `stopping`."""
         yield
 
-    def _train(self, gathered: TrainingBlocks, data_hash: _DataHash) -> Any:
+    def train(self, gathered: TrainingBlocks, data_hash: DataHash) -> Any:
+        """Return a learner that is trained on the rows."""
         learner = learner_of(self.options, self.plain)
         if self.options.learner not in STREAMING:
-            return _fit_whole(learner, gathered)
+            return fit_whole(learner, gathered)
         state = self._resumed(gathered, data_hash, learner) or begin(
             learner, gathered.blocks, gathered.classes, gathered.held_out
         )
@@ -184,13 +208,19 @@ class Training:
                 raise KeyboardInterrupt
 
         self.progress.begin_training(learner.max_iter, gathered.blocks.n)
+        asking, asked = asking_of(self.options), None
+        if asking is not None:
+            asked = AskingPass(asking, learner, gathered.blocks, gathered.held_out, state, after_block)
         with self.passes():
-            return resume(learner, gathered.blocks, gathered.held_out, state, after_block=after_block)
+            learner = resume(learner, gathered.blocks, gathered.held_out, state, after_block=after_block, passes=asked)
+        if asked is not None:
+            self._asking_figures = asking_figures(asked, gathered.blocks.n)
+        return learner
 
     # Checkpoints.
 
     def _save_state(
-        self, learner: LinearLearner, gathered: TrainingBlocks, data_hash: _DataHash, state: TrainingState
+        self, learner: LinearLearner, gathered: TrainingBlocks, data_hash: DataHash, state: TrainingState
     ) -> None:
         options = self.options
         due = self.stopping or time.monotonic() - self._last_saved >= options.checkpoint_every
@@ -206,7 +236,7 @@ class Training:
         save(learner, options.checkpoint, features=gathered.features, facts=facts, arrays=state.arrays())
         self.saved, self._last_saved = True, time.monotonic()
 
-    def _resumed(self, gathered: TrainingBlocks, data_hash: _DataHash, learner: LinearLearner) -> TrainingState | None:
+    def _resumed(self, gathered: TrainingBlocks, data_hash: DataHash, learner: LinearLearner) -> TrainingState | None:
         path = self.options.checkpoint
         if path is None or not path.exists():
             return None
@@ -225,8 +255,8 @@ class Training:
         return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
 
 
-def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearner:
-    """Fit a learner that needs all examples at once."""
+def fit_whole(learner: LinearLearner, gathered: TrainingBlocks, without: Forgetting | None = None) -> LinearLearner:
+    """Fit a learner that needs all examples at once, perhaps on what is left of those of an earlier training."""
     if gathered.blocks.spilled:
         raise DataError(f"{learner.public_name()} needs all examples in memory: increase memory=, or use another learner=")
     X, y = gathered.blocks.whole(gathered.classes)
@@ -234,7 +264,7 @@ def _fit_whole(learner: LinearLearner, gathered: TrainingBlocks) -> LinearLearne
     if gathered.held_out is not None:
         X_val, y_val = gathered.held_out.whole(gathered.classes)
         validation = {"X_val": X_val, "y_val": y_val}
-    learner.fit(X, y, **validation)
+    learner.fit_without(without, X, y, **validation)
     if gathered.held_out is not None and (unknown := sum(gathered.held_out.unknown_labels().values())):
         # Held-out examples of no class count as wrong.
         share = 1 - unknown / gathered.held_out.n
@@ -249,11 +279,11 @@ def _changed_predictions(learner: LinearLearner, model: Model, gathered: Trainin
     return sum(int(np.count_nonzero(before != after)) for before, after in codes)
 
 
-class _DataHash:
+class DataHash:
     """The hash of the data, computed in a thread while they are being read."""
 
-    def __init__(self, source: Source) -> None:
-        self._source, self._hash, self._thread = source, "", None
+    def __init__(self, source: Source, digest_of: Callable[[Any], bytes] = digest_of) -> None:
+        self._source, self._digest_of, self._hash, self._thread = source, digest_of, "", None
         self._error: DataError | None = None
         if source.rereadable:
             self._thread = threading.Thread(target=self._compute, daemon=True)
@@ -261,11 +291,12 @@ class _DataHash:
 
     def _compute(self) -> None:
         try:
-            self._hash = self._source.fingerprint()
+            self._hash = self._source.fingerprint(self._digest_of)
         except DataError as error:  # the file is gone; whoever asks for the hash is told
             self._error = error
 
     def value(self) -> str:
+        """Return the hash, once all data have been read for it."""
         if self._thread is not None:
             self._thread.join()
         elif not self._hash:

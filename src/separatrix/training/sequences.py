@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,20 @@ import numpy as np
 from separatrix import __version__
 from separatrix.data.errors import DataError, counted
 from separatrix.data.streams import digest_of
+from separatrix.engine.hooks import hook
 from separatrix.modelfile.archive import save
 from separatrix.modelfile.model import Model
 from separatrix.sequences.conll import ConllFile
 from separatrix.sequences.evaluation import evaluate_sequences
-from separatrix.sequences.inputs import held_out_sequences
+from separatrix.sequences.inputs import Tags, held_out_sequences
 from separatrix.sequences.perceptron import ORDERS, RULES, SequencePerceptron
 from separatrix.training.options import TrainOptions
+from separatrix.training.progress import Progress
 from separatrix.training.summary import Summary
 
 SUPPORTED = (
     *("data", "output", "sequence", "templates", "scheme", "learner", "rule", "C", "passes", "order", "seed", "holdout"),
-    *("validate", "early_stopping", "patience", "record", "resume", "float32", "bits"),
+    *("validate", "early_stopping", "patience", "record", "resume", "float32", "bits", "engine", "mix"),
 )
 """The options of `train` that a tagger has, too."""
 
@@ -40,6 +43,7 @@ class SequenceSummary(Summary):
     ) -> Iterator[str]:
         """Yield the figures as lines of text."""
         read = f"{counted(self['sequences'], 'sequence')} of {counted(self['tokens'], 'token')}"
+        read += f" in {counted(self['shards'], 'shard')}" if self["shards"] else ""
         held_out = f", {counted(self['held_out'], 'sequence')} held out" if self["held_out"] else ""
         ended = "a pass without a mistake" if self["converged"] else f"{self['mistakes'][-1]:,} in the last pass"
         yield f"{self['data']}: {read}{held_out}, {counted(len(self['classes']), 'tag')}, {self['features']:,} features"
@@ -48,23 +52,49 @@ class SequenceSummary(Summary):
             figures = self["evaluation"]
             of_entities = "" if figures["entities"] is None else f", entities F1 {figures['entities']['f1']:.4f}"
             yield strong(f"held out: {figures['accuracy']:.4f} of the tags are right{of_entities}")
+        if self["bound"]:
+            yield self["bound"]
         if self["output"]:
             yield f"model written to {self['output']} ({self['bytes']:,} bytes)"
 
 
-def train_sequences(options: TrainOptions) -> Model:
-    """Train a tagger on a CoNLL file, whose last column has the tags."""
+def train_sequences(options: TrainOptions, progress: Progress) -> Model:
+    """Train a tagger on a CoNLL file, or with an engine on several, whose last column has the tags."""
     check_options(options)
     began = time.perf_counter()
-    file = _tagged(options.data)
-    X, y = file.sentences(len(file.columns) - 1), file.tags()
-    held_out = _held_out(options, file)
-    chosen = None
-    if options.holdout:
-        chosen = held_out_sequences(len(X), options.holdout, np.empty(0), options.seed)
-        rest = np.delete(np.arange(len(X)), chosen)
-        held_out, (X, y) = (X.take(chosen), y.take(chosen)), (X.take(rest), y.take(rest))
-    model = SequencePerceptron(
+    trained = _trained(options) if options.engine is None else _trained_on_shards(options, progress)
+    facts, tagger = trained.facts, trained.estimator
+    facts |= {
+        "version": __version__,
+        "settings": {name: value for name, value in options.settings().items() if name in SUPPORTED},
+    }
+    evaluation = trained.evaluation
+    if options.output is not None:
+        save(trained, options.output, resume=options.resume, float32=options.float32)
+    theorem = None if options.engine is None else hook("bounds_on_shards")(trained)
+    trained.summary = SequenceSummary(
+        facts=facts,
+        data="standard input" if options.data == "-" else str(options.data),
+        **{name: facts[name] for name in ("sequences", "tokens", "features", "classes")},
+        shards=facts.get("shards"),
+        held_out=0 if evaluation is None else evaluation.sequences,
+        passes=tagger.n_iter_,
+        mistakes=tagger.mistakes_per_pass_,
+        converged=tagger.converged_,
+        bound=None
+        if theorem is None or theorem.bound == inf
+        else f"{theorem.theorem}; {theorem.counted:.1f} ≤ {theorem.bound:.1f}",
+        evaluation=None if evaluation is None else evaluation.to_dict(),
+        output=None if options.output is None else str(options.output),
+        bytes=0 if options.output is None else options.output.stat().st_size,
+        seconds=round(time.perf_counter() - began, 3),
+        **{"skipped": 0, "problems": [], "notes": [], "warnings": [], "columns": []},
+    )
+    return trained
+
+
+def _tagger(options: TrainOptions) -> SequencePerceptron:
+    return SequencePerceptron(
         rule=options.rule,
         C=_number(options.C),
         averaged=options.learner == "averaged",
@@ -78,42 +108,44 @@ def train_sequences(options: TrainOptions) -> Model:
         random_state=options.seed,
         record=options.record,
     )
+
+
+def _trained_on_shards(options: TrainOptions, progress: Progress) -> Model:
+    """Train on shards, a file each."""
+    model: Model = hook("fit_on_shards")(
+        *(_tagger(options), options.data),
+        engine=options.engine,
+        held_out=options.validate,
+        holdout=options.holdout,
+        mix=options.mix,
+        working=progress.shards_done,
+    )
+    return model
+
+
+def _trained(options: TrainOptions) -> Model:
+    """Train on one file in this process."""
+    file = _tagged(options.data)
+    X, y = file.sentences(len(file.columns) - 1), file.tags()
+    held_out, model = _held_out(options, file), _tagger(options)
+    model.check_scheme(Tags(y.names, y.codes), y.starts, y.names, file.place)
+    if options.holdout:
+        chosen = held_out_sequences(len(X), options.holdout, np.empty(0), options.seed)
+        rest = np.delete(np.arange(len(X)), chosen)
+        held_out, (X, y) = (X.take(chosen), y.take(chosen)), (X.take(rest), y.take(rest))
     validation = {} if held_out is None or not options.early_stopping else {"X_val": held_out[0], "y_val": held_out[1]}
     model.fit(X, y, **validation)
-    evaluation = None if held_out is None else evaluate_sequences(held_out[1], model.predict(held_out[0]))
     counts = np.bincount(y.codes, minlength=len(y.names)).tolist()
-    classes = {str(name): count for name, count in zip(y.names.tolist(), counts, strict=True) if count}
     facts = {
         "format": "conll",
         "sequences": len(X),
         "tokens": int(X.starts[-1]),
         "features": model.n_features_in_,
-        "classes": classes,
+        "classes": {str(name): count for name, count in zip(y.names.tolist(), counts, strict=True) if count},
         "data": digest_of(options.data).hex() if os.path.exists(options.data) else "",
-        "version": __version__,
-        "settings": {name: value for name, value in options.settings().items() if name in SUPPORTED},
     }
     trained = Model(model, None, facts)
-    if options.output is not None:
-        save(trained, options.output, resume=options.resume, float32=options.float32)
-    trained.evaluation = evaluation
-    trained.summary = SequenceSummary(
-        facts=facts,
-        data=file.name,
-        sequences=len(X),
-        tokens=facts["tokens"],
-        held_out=0 if held_out is None else len(held_out[0]),
-        features=model.n_features_in_,
-        classes=classes,
-        passes=model.n_iter_,
-        mistakes=model.mistakes_per_pass_,
-        converged=model.converged_,
-        evaluation=None if evaluation is None else evaluation.to_dict(),
-        output=None if options.output is None else str(options.output),
-        bytes=0 if options.output is None else options.output.stat().st_size,
-        seconds=round(time.perf_counter() - began, 3),
-        **{"skipped": 0, "problems": [], "notes": [], "warnings": [], "columns": []},
-    )
+    trained.evaluation = None if held_out is None else evaluate_sequences(held_out[1], model.predict(held_out[0]))
     return trained
 
 

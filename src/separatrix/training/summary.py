@@ -248,8 +248,14 @@ class Summary(dict[str, Any]):
             yield f"  mistakes by shard in the last pass: {', '.join(map(str, self['mistakes_by_shard'][-1][:16]))}"
             if self["bound"]:
                 yield f"  {self['bound']}"
+        if "asked" in self:
+            labels = f"{self['asked']:,} of {self['rows']:,} labels ({100 * self['asked_share']:.1f} %)"
+            budget = "" if self["ask_budget"] is None else f", at most {self['ask_budget']:,}"
+            yield f"  asked for {strong(labels)}, each with probability b/(b + |margin|), b = {self['ask']:g}{budget}"
         if "progressive_error" in self:
-            yield f"  progressive error {self['progressive_error']:.4f} (first pass, each example before it was learned)"
+            which = "all rows, asked for or not, each before it was learned" if "asked" in self else None
+            which = which or "first pass, each example before it was learned"
+            yield f"  progressive error {self['progressive_error']:.4f} ({which})"
         if "training_error" in self:
             some = self.get("training_error_rows", self["rows"])
             which = "the same rows" if some == self["rows"] else f"{some:,} of the rows"

@@ -1,22 +1,32 @@
-"""Check a certificate against the data, exactly.
+"""Check a certificate, or a receipt of `forget`, against the data.
+
+A certificate is checked exactly. A receipt holds if training on the remaining data, in the order with gaps that it
+describes, gives what it says.
 
 Exit status: 0 it holds, 1 it does not, 2 bad input.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.errors import errors_reported, reader_may_leave, tell
+from separatrix.cli.errors import errors_reported, in_options, reader_may_leave, tell
 from separatrix.cli.options import FeatureModel, ModelFormula
-from separatrix.data.errors import counted
-from separatrix.data.options import Argument, Data, Drop, Label, Positive, ReadingOptions
+from separatrix.data.errors import DataError, counted
+from separatrix.data.options import Argument, Drop, Label, Option, Positive, ReadingOptions
 
 
 def check(
-    certificate: Annotated[Path, Argument(help="A certificate written by `separatrix certify -o`.")],
-    data: Data,
+    certificate: Annotated[Path, Argument(help="A certificate of `separatrix certify -o`, or a receipt of `forget`.")],
+    data: Annotated[str | None, Argument(help="The data that it is about: a file, a pattern, - …", file=True)] = None,
+    data_option: Annotated[
+        str | None, Option("--data", metavar="DATA", file=True, group="data", help="The same as DATA.")
+    ] = None,
+    validate: Annotated[
+        str | None,
+        Option(metavar="DATA", file=True, group="data", help="Of a receipt: held-out data, if there was such a file."),
+    ] = None,
     label: Label = None,
     positive: Positive = None,
     drop: Drop = None,
@@ -25,7 +35,15 @@ def check(
     *,
     reading: ReadingOptions,
 ) -> int:
-    """Print whether the certificate holds."""
+    """Print whether the certificate or the receipt holds."""
+    from separatrix.training.forgetting.receipt import Receipt, is_receipt_file
+
+    with errors_reported("check", certificate):
+        if (data is None) == (data_option is None):
+            raise DataError("name the data that it is about, once: as DATA or with --data")
+        data = data or data_option or ""
+        if is_receipt_file(certificate):
+            return _check_receipt(Receipt.from_json(certificate), data, validate)
     from separatrix.cli.model_rows import read_examples
     from separatrix.proofs.certificate import Certificate
 
@@ -42,3 +60,17 @@ def check(
             what = f"the {counted(claim.proof.n, 'example')} of {examples.name} are {claim.verdict}"
             click.echo(f"VALID: {what}; separation: {claim.separation or 'not claimed'}")
     return status
+
+
+def _check_receipt(receipt: dict[str, Any], data: str, validate: str | None) -> int:
+    """Train on the remaining data, and print whether that gives what the receipt says."""
+    from separatrix.training.forgetting.checking import fault_of
+
+    fault = fault_of(receipt, data, validate=validate)
+    rows = counted(len(receipt["removed"]["rows"]), "row")
+    with reader_may_leave(0 if fault is None else 1):
+        if fault is not None:
+            click.echo(in_options(f"NOT VALID for {data}: {fault}"))
+            return 1
+        click.echo(f"VALID: training on {data}, without the {rows} that were removed, gives what the receipt says")
+    return 0

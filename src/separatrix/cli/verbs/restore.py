@@ -15,23 +15,34 @@ from typing import Annotated
 import click
 
 from separatrix.cli.errors import errors_reported, fail
-from separatrix.data.errors import counted
+from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Argument
 
 
 def restore(
-    backup: Annotated[Path, Argument(help="File that `separatrix backup` wrote.")],
+    backup: Annotated[Path, Argument(help="File that `separatrix backup` wrote, or the folder of files of many models.")],
     state: Annotated[Path, Argument(help="Folder to write; it must not exist, or be empty.")],
 ) -> int:
     """Restore the folder, and say what it holds."""
     with errors_reported("restore", backup):
         try:
+            from separatrix.web.many.names import problem_of
             from separatrix.web.server.backup import restore as restore_store
         except ImportError as error:
             fail("restore", f"needs the package {error.name}: pip install 'separatrix[web]'")
 
-        contents = restore_store(backup, state)
-    learned = f"{counted(contents.examples, 'example')} in {counted(contents.commit, 'commit')}"
-    made = datetime.fromtimestamp(contents.time).astimezone().isoformat(timespec="seconds")
-    click.echo(f"restored {state} from {backup}: {learned}, as of {made}", err=True)
+        places = [(backup, state)]
+        if backup.is_dir():
+            files = [file for file in sorted(backup.glob("*.zip")) if not problem_of(file.stem)]
+            if not files:
+                raise DataError(f"{backup} holds no backups of models, which are files such as billing.zip")
+            if state.exists() and any(state.iterdir()):
+                raise DataError(f"{state} exists and is not empty: restore to a new folder")
+            state.mkdir(exist_ok=True)
+            places = [(file, state / file.stem) for file in files]
+        for file, folder in places:
+            contents = restore_store(file, folder)
+            learned = f"{counted(contents.examples, 'example')} in {counted(contents.commit, 'commit')}"
+            made = datetime.fromtimestamp(contents.time).astimezone().isoformat(timespec="seconds")
+            click.echo(f"restored {folder} from {file}: {learned}, as of {made}", err=True)
     return 0

@@ -24,7 +24,8 @@ import click
 
 from separatrix.cli.commands import options_from
 from separatrix.cli.errors import INTERNAL, errors_reported, fail
-from separatrix.data.errors import DataError
+from separatrix.cli.serving import NEW_MODEL, limits_of, memory_of, serve_many
+from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import RULES, STREAMING
 
@@ -33,15 +34,11 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LOGS = {"events": "", "requests": "one line each", "payloads": "their contents, too"}
-KERNEL_MEMORY, LEAST_MEMORY = 128 << 20, 64 << 20
-"""What the compiled kernels take, and what --max-memory must leave for models and requests."""
 FOR_TAGGERS = (
     *("state", "model", "port", "host", "allow_host", "read_token", "learn_token", "read_token_file", "learn_token_file"),
     *("body_limit", "log"),
 )
 """The options of a tagger's server."""
-NEW_MODEL = ("learner", "rule", "C", "text", "bits")
-"""The options of a model that starts from nothing."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,24 @@ class ServeOptions:
         list[str] | None,
         Option(metavar="NAME", group="running", rare=True, help="Host name that requests may address; repeatable."),
     ] = None
+    many: Annotated[
+        bool,
+        Option("--many", group="running", help="Serve many models, each at /models/NAME/ with a folder of its own."),
+    ] = False
+    models: Annotated[
+        Path | None,
+        Option(
+            group="running",
+            help="With --many: TOML file that declares the models, with settings and tokens; no others are created.",
+        ),
+    ] = None
     text: Annotated[bool, Option("--text", group="learning", help="The examples of a new model are texts.")] = False
+    vectors: Annotated[
+        bool, Option("--vectors", group="learning", help="The examples of a new model are vectors, such as embeddings.")
+    ] = False
+    cosine: Annotated[
+        bool, Option("--cosine", group="learning", rare=True, help="With --vectors, divide each vector by its length.")
+    ] = False
     bits: Annotated[
         int, Option(group="learning", min=8, max=24, rare=True, help="Hash text to 2^bits features in a new model.")
     ] = 18
@@ -88,6 +102,14 @@ class ServeOptions:
             help="Store all examples, not only the mistakes, so that an undo is exact.",
         ),
     ] = False
+    ask: Annotated[
+        float | None,
+        Option(
+            metavar="B",
+            group="running",
+            help="Let predictions say whether a label is worth asking for: with probability B/(B + |margin|).",
+        ),
+    ] = None
     as_of: Annotated[
         str | None,
         Option(
@@ -174,13 +196,27 @@ def serve(options: ServeOptions) -> int:
             import uvicorn  # noqa: F401
         except ImportError as error:
             fail("serve", f"needs the package {error.name}: pip install 'separatrix[web]'")
-        if _is_tagger(options):
+        _check(options)
+        if options.many:
+            _set_up_log(options.log)
+            serve_many(options, _tokens(options))
+        elif _is_tagger(options):
             _serve_tagger(options)
         elif options.as_of is None:
             _serve(options)
         else:
             _write_past_model(options)
     return 0
+
+
+def _check(options: ServeOptions) -> None:
+    """Raise for options that exclude each other."""
+    if options.vectors and options.text:
+        raise DataError("--vectors and --text exclude each other: the examples of a model are of one kind")
+    if options.cosine and not options.vectors:
+        raise DataError("--cosine scales vectors: use it with --vectors")
+    if options.ask is not None and not 0.0 < options.ask < float("inf"):
+        raise DataError(f"--ask is {options.ask:g}: it must be a positive number")
 
 
 def _is_tagger(options: ServeOptions) -> bool:
@@ -232,32 +268,23 @@ def _tokens(options: ServeOptions) -> "Tokens":
 
 
 def _serve(options: ServeOptions) -> None:
-    from separatrix.training.options import size_of
     from separatrix.web import listening
+    from separatrix.web.many.names import stored
     from separatrix.web.server import snapshots
     from separatrix.web.server.app import application
-    from separatrix.web.server.live_model import warm
-    from separatrix.web.server.memory_budget import MemoryLimitError, ProcessMemory, megabytes, resident
+    from separatrix.web.server.memory_budget import MemoryLimitError, megabytes
     from separatrix.web.server.repair import repaired
-    from separatrix.web.server.request_reader import Limits
     from separatrix.web.server.store import CommitStore
+    from separatrix.web.server.store_folder import DATABASE
+    from separatrix.web.server.warming import warm
     from separatrix.web.server.writer import Writer
 
+    if options.models is not None:
+        raise DataError("--models declares the models of a server of many: add --many")
+    if not (options.state / DATABASE).exists() and (models := stored(options.state)):
+        raise DataError(f"{options.state} holds the stores of {counted(len(models), 'model')}: add --many")
     _set_up_log(options.log)
-    tokens = _tokens(options)
-    limits = Limits(
-        body=options.body_limit,
-        features=options.feature_limit,
-        weights=options.weight_limit,
-        classes=options.max_classes,
-        names=options.name_limit,
-        waiting=options.queue_limit,
-    )
-    max_memory = None if options.max_memory is None else size_of(options.max_memory, "--max-memory")
-    start = resident() + KERNEL_MEMORY
-    if max_memory is not None and max_memory < start + LEAST_MEMORY:
-        least = f"the server itself needs {megabytes(start + LEAST_MEMORY)}"
-        raise DataError(f"--max-memory {options.max_memory} is too little: {least}")
+    tokens, limits, memory = _tokens(options), limits_of(options), memory_of(options)
     listener = listening.listen(options.host, options.port)
     if options.accept_loss:
         for line in repaired(options.state):
@@ -265,7 +292,6 @@ def _serve(options: ServeOptions) -> None:
     store = CommitStore(options.state)
     try:
         snapshots.begin(store, options.model, {name: getattr(options, name) for name in NEW_MODEL})
-        memory = ProcessMemory.of(max_memory, start)
         writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every, memory=memory)
     except MemoryLimitError as error:
         store.close()
@@ -285,6 +311,7 @@ def _serve(options: ServeOptions) -> None:
         hosts=options.host_names(),
         requests_logged=options.log in ("requests", "payloads"),
         payloads_logged=options.log == "payloads",
+        ask=options.ask,
     )
     replayed = f", {writer.replayed:,} commits replayed" if writer.replayed else ""
     click.echo(f"{counts.examples:,} examples learned so far, {counts.errors:,} wrong{replayed}", err=True)

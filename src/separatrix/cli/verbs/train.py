@@ -22,11 +22,17 @@ from separatrix.training.options import TrainOptions
 
 def train(options: TrainOptions, as_json: Json = False, quiet: Quiet = False) -> int:
     """Train, print the summary and write the model."""
+    from separatrix.data.streams import FileDigests
+
+    # The files are hashed while the packages are imported, which takes longer and does not use the other cores.
+    is_hashed = options.engine is None and not options.sequence
+    digests = FileDigests(options.data) if is_hashed else None
+
     from separatrix.cli.training import InterruptibleTraining, as_options, printed, progress_of
 
     with errors_reported("train", options.data):
         with progress_of(options, quiet or as_json) as progress:
-            training = InterruptibleTraining(options, progress, plain=True)
+            training = InterruptibleTraining(options, progress, plain=True, digests=digests)
             try:
                 summary = training.run().summary
             except KeyboardInterrupt:

@@ -55,16 +55,16 @@ class Records:
 
 def places_of(line: bytes, text: NDArray[np.uint8], records: Records) -> list[int]:
     """Return the numbers of the records that are this line, with or without a mark of the encoding before it."""
-    content, places = text[: records.end].tobytes(), []
-    at = content.find(line)
-    while at >= 0:
-        begin = at - len(MARK) if content[:at].endswith(MARK) else at
-        k = int(np.searchsorted(records.starts, begin))
-        is_whole = content[at + len(line) : at + len(line) + 1] in (b"\n", b"\r")
-        if is_whole and k < len(records.starts) and records.starts[k] == begin:
-            places.append(k)
-        at = content.find(line, at + len(line))
-    return places
+    places = []
+    for begun in (line, MARK + line):
+        ends = records.starts + len(begun)
+        inside = np.flatnonzero(ends < records.end)
+        first, last, after = text[records.starts[inside]], text[ends[inside] - 1], text[ends[inside]]
+        alike = (first == begun[0]) & (last == begun[-1]) & ((after == ord("\n")) | (after == ord("\r")))
+        for k in inside[alike].tolist():
+            if text[records.starts[k] : ends[k]].tobytes() == begun:
+                places.append(k)
+    return sorted(places)
 
 
 def _quoted(line: bytes, delimiter: bytes, quote: bytes) -> bytes:

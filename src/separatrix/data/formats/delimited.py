@@ -9,8 +9,8 @@ were whole numbers up to it makes the labels text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,52 +23,14 @@ from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.batches import CLASS_NAMES, Options, TableBatch
 from separatrix.data.column_types import TEXT, TYPES, WHOLE
 from separatrix.data.dialects.dialect import sniff
+from separatrix.data.dialects.number_columns import split_off
 from separatrix.data.dialects.records import BLANKS, Records, places_of, split_rows, squeezed
 from separatrix.data.encodings import AUTO, MARK, MENDED, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, counted, named, no_column, shown
+from separatrix.data.formats.delimited_blocks import Fault, ReadBlock, TypedRecords
 from separatrix.data.kept_columns import ROW_NAME, as_written, columns_to_keep
 from separatrix.data.stray_words import StrayWords
-from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, last_line_end
-
-
-@dataclass
-class _Typed:
-    """The columns of some records, and what is wrong with rows that cannot be used.
-
-    `words`: (row, column, word) for each word among numbers; `mended`: the rows with bytes that are not UTF-8.
-    """
-
-    table: Any
-    wrong: dict[int, str] = field(default_factory=dict)
-    words: list[tuple[int, str, str]] = field(default_factory=list)
-    mended: list[int] = field(default_factory=list)
-
-
-class _Fault(NamedTuple):
-    """What is wrong with a record: the lines before it, the message, and how many lines it has."""
-
-    line: int
-    what: str
-    n_lines: int = 1
-
-
-@dataclass
-class _Table:
-    """The rows of a block, the lines before each, and what is wrong with others.
-
-    `words` and `mended` are those of `_Typed`.
-    """
-
-    table: Any
-    lines: NDArray[np.int32]
-    n_lines: int
-    faults: list[_Fault] = field(default_factory=list)
-    words: list[tuple[int, str, str]] = field(default_factory=list)
-    mended: list[int] = field(default_factory=list)
-    kept: Any = None
-    oddities: dict[int, str] = field(default_factory=dict)
-    """What a person should know of lines, by the number of lines before them."""
-
+from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, whole_lines
 
 STRAY_QUOTE = "a quote is never closed: it is read as a plain character"
 HEADER_AGAIN = "the header comes again: such lines are passed over"
@@ -101,7 +63,7 @@ class DelimitedReader:
         self.missing = options.missing
         ends_here = len(head) < HEAD and not head.endswith(b"\n")
         text = np.frombuffer(head.removeprefix(MARK) + b"\n" * ends_here, np.uint8)
-        for block in after_lines(self.dialect.lead, [Block(text, self._cut(Block(text, len(text))))]):
+        for block in after_lines(self.dialect.lead, [self._cut(Block(text, len(text)))]):
             self.missing = self._markers(block)
             if not options.settle:
                 self._widen(block)
@@ -219,18 +181,20 @@ class DelimitedReader:
                 yield TableBatch(piece.table, Origin.of(stream.name, piece.lines.astype(np.int64) + before), piece.kept)
             before += piece.n_lines
 
-    def _cut(self, block: Block) -> int:
+    def _cut(self, block: Block) -> Block:
+        """Return the whole records of a block, and where they are, if that had to be found out."""
         quote, delimiter = self.dialect.quote, self.dialect.delimiter
-        if quote is None or delimiter == BLANKS or quote.encode() not in block.text[: block.end].tobytes():
-            return last_line_end(block)
-        return split_rows(block.text, block.end, delimiter, quote, self.dialect.n_fields).end
+        if quote is None or delimiter == BLANKS or not np.any(block.text[: block.end] == ord(quote)):
+            return whole_lines(block)
+        records = split_rows(block.text, block.end, delimiter, quote, self.dialect.n_fields)
+        return Block(block.text, records.end, records)
 
     def _records(self, block: Block) -> tuple[NDArray[np.uint8], Records]:
-        text, end = block
+        text, end, records = block
         if self.dialect.delimiter == BLANKS:
             text = np.frombuffer(squeezed(text[:end]), np.uint8)
             end = len(text)
-        return text, split_rows(text, end, self.dialect.delimiter, self.dialect.quote, self.dialect.n_fields)
+        return text, records or split_rows(text, end, self.dialect.delimiter, self.dialect.quote, self.dialect.n_fields)
 
     def _good(self, text: NDArray[np.uint8], records: Records) -> tuple[NDArray[np.bool_], list[int]]:
         """Return which records are rows, and which are the header that comes again, where files were put together."""
@@ -242,7 +206,7 @@ class DelimitedReader:
     def _text_of(self, text: NDArray[np.uint8], records: Records, good: NDArray[np.bool_]) -> Any:
         return records.text_of(text, good, self.dialect.delimiter, self.dialect.quote)
 
-    def _work(self, block: Block) -> _Table:
+    def _work(self, block: Block) -> ReadBlock:
         text, records = self._records(block)
         good, headers = self._good(text, records)
         faults = []
@@ -254,23 +218,23 @@ class DelimitedReader:
             what = f": {width} where line {self.dialect.line} has {self.dialect.n_fields}; {remedy}"
             if records.fields[k] < 0:
                 what = ": text goes on behind a closing quote; double it, or read quotes as they are with quote=''"
-            faults.append(_Fault(int(records.lines[k]), what, int(ends[k] - records.lines[k])))
+            faults.append(Fault(int(records.lines[k]), what, int(ends[k] - records.lines[k])))
         end = block.end if self.dialect.delimiter != BLANKS else len(text)
         if records.end < end:
             what = ": a quote is never closed; close it, or read quotes as they are with quote=''"
-            faults.append(_Fault(records.n_lines, what, int(np.count_nonzero(text[records.end : end] == ord("\n")))))
+            faults.append(Fault(records.n_lines, what, int(np.count_nonzero(text[records.end : end] == ord("\n")))))
         lines = records.lines[good]
         try:
             fields = self._text_of(text, records, good)
             found, kept = self._typed(fields, len(lines)), self._as_written(fields) if len(lines) else None
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
-            return _Table(
+            return ReadBlock(
                 *(None, lines, records.n_lines),
-                [*faults, _Fault(int(lines[0]), f": something from here on cannot be read ({what})")],
+                [*faults, Fault(int(lines[0]), f": something from here on cannot be read ({what})")],
             )
         table, words = found.table, found.words
-        faults += [_Fault(int(lines[i]), what) for i, what in found.wrong.items()]
+        faults += [Fault(int(lines[i]), what) for i, what in found.wrong.items()]
         if found.wrong:
             fits = np.ones(len(lines), np.bool_)
             fits[list(found.wrong)] = False
@@ -282,31 +246,36 @@ class DelimitedReader:
         faults.sort(key=lambda fault: fault.line)
         oddities = {int(records.lines[k]): STRAY_QUOTE for k in records.plain if good[k]}
         oddities |= {int(records.lines[k]): HEADER_AGAIN for k in headers}
-        return _Table(table, lines, records.n_lines, faults, words, found.mended, kept, oddities)
+        return ReadBlock(table, lines, records.n_lines, faults, words, found.mended, kept, oddities)
 
     def _as_written(self, text: Any) -> Any:
         """Return the columns of some records that are to be kept, if any."""
         fields = self._parsed(text, dict.fromkeys(self.kept, pa.binary()), self.kept, ()) if self.kept else None
         return as_written(fields, self.options.encoding == AUTO, self.dialect.spaced)
 
-    def _typed(self, text: Any, n: int) -> _Typed:
+    def _typed(self, text: Any, n: int) -> TypedRecords:
         """Return the columns of some records, and what is wrong with rows of them."""
         if n == 0:
-            return _Typed(None)
+            return TypedRecords(None)
         try:
             types = {name: TYPES[self.kinds[name]] for name in self.names}
             spelled = self._spelled_label
             if spelled is not None:
                 types[spelled] = pa.string()
-            table = self._parsed(text, types)
-            if all(self._is_finite(table[name]) for name in self.names):
+            table, are_finite = self._parsed_in_parts(text, n, types), True
+            if table is None:
+                table = self._parsed(text, types)
+                are_finite = all(self._is_finite(table[name]) for name in self.names)
+            if are_finite:
                 bare = {
                     name: columns.stripped(table[name], self._markers_in(name)) if self.kinds[name] == TEXT else table[name]
                     for name in self.names
                 }
                 if spelled is not None:
                     bare[spelled] = columns.whole_labels(bare[spelled])
-                return _Typed(table if all(bare[name] is table[name] for name in bare) else pa.RecordBatch.from_pydict(bare))
+                return TypedRecords(
+                    table if all(bare[name] is table[name] for name in bare) else pa.RecordBatch.from_pydict(bare)
+                )
         except pa.ArrowInvalid:
             pass
         return self._careful(text)
@@ -321,7 +290,7 @@ class DelimitedReader:
     def _is_finite(column: Any) -> bool:
         return column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False
 
-    def _careful(self, text: Any) -> _Typed:
+    def _careful(self, text: Any) -> TypedRecords:
         """Read strings first, so that what is not a number is found."""
         texts, found = self._texts(text)
         made = {}
@@ -347,9 +316,9 @@ class DelimitedReader:
         found.table = pa.RecordBatch.from_pydict(made)
         return found
 
-    def _texts(self, text: Any) -> tuple[list[Any], _Typed]:
+    def _texts(self, text: Any) -> tuple[list[Any], TypedRecords]:
         """Return the columns as strings without blanks around them, and the rows that cannot be decoded."""
-        made, found = [], _Typed(None)
+        made, found = [], TypedRecords(None)
         mending = self.options.encoding == AUTO
         raw = self._parsed(text, dict.fromkeys(self.names, pa.binary())) if len(text) else None
         for place, name in enumerate(self.names, 1 + self.dialect.row_names):
@@ -368,18 +337,47 @@ class DelimitedReader:
         words = self.options.label_words if name == self.label else ()
         return tuple(marker for marker in self.missing if marker not in words)
 
+    def _spaced(self, markers: Sequence[str]) -> list[str]:
+        """Return markers of missing values as they may be written."""
+        return [*markers, *(f" {marker}" for marker in markers if self.dialect.spaced)]
+
+    def _parsed_in_parts(self, text: Any, n: int, types: dict[str, Any]) -> Any:
+        """Return the columns of n records, numbers read by a kernel and the others by pyarrow; None if that cannot be."""
+        dialect, is_number = self.dialect, [types[name] == pa.float64() for name in self.names]
+        has_other_fields = dialect.row_names or dialect.padded or dialect.delimiter == BLANKS
+        if has_other_fields or not isinstance(text, np.ndarray):  # only a view of a block has room behind it
+            return None
+        parts = split_off(text, n, dialect.delimiter, dialect.quote, is_number, self._spaced(self.missing))
+        if parts is None:
+            return None
+        numbers, rest = parts
+        arrays = dict(zip((name for name in self.names if types[name] == pa.float64()), numbers, strict=True))
+        others = [name for name in self.names if name not in arrays]
+        if others:
+            table = self._parsed(rest, {name: types[name] for name in others}, others, names=others)
+            arrays |= {name: table[name] for name in others}
+        return pa.RecordBatch.from_pydict({name: arrays[name] for name in self.names})
+
     def _parsed(
-        self, text: Any, types: dict[str, Any], only: Sequence[str] = (), markers: tuple[str, ...] | None = None
+        self,
+        text: Any,
+        types: dict[str, Any],
+        only: Sequence[str] = (),
+        markers: tuple[str, ...] | None = None,
+        names: Sequence[str] = (),
     ) -> Any:
-        missing = list(self.missing if markers is None else markers)
-        if self.dialect.spaced:
-            missing += [f" {marker}" for marker in missing]
+        missing = self._spaced(self.missing if markers is None else markers)
         delimiter = "\t" if self.dialect.delimiter == BLANKS else self.dialect.delimiter
-        names = [*[ROW_NAME] * self.dialect.row_names, *self.names, *[PADDING] * self.dialect.padded]
+        names = names or [*[ROW_NAME] * self.dialect.row_names, *self.names, *[PADDING] * self.dialect.padded]
         table = arrow_csv.read_csv(
             pa.BufferReader(pa.py_buffer(text)),
             arrow_csv.ReadOptions(use_threads=False, block_size=len(text) + 1, column_names=names),
-            arrow_csv.ParseOptions(delimiter=delimiter, quote_char=self.dialect.quote or False, newlines_in_values=False),
+            arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                quote_char=self.dialect.quote or False,
+                newlines_in_values=False,
+                ignore_empty_lines=len(names) > 1,
+            ),
             arrow_csv.ConvertOptions(
                 column_types=types | {PADDING: pa.string()},
                 include_columns=list(only or (name for name in names if name != ROW_NAME)),
@@ -391,7 +389,7 @@ class DelimitedReader:
         batch = table.combine_chunks().to_batches()[0]
         if self.options.label_words and self.label is not None and markers is None and self.label in types:
             place, own = names.index(self.label) - self.dialect.row_names, self._markers_in(self.label)
-            labels = self._parsed(text, {self.label: types[self.label]}, [self.label], own)
+            labels = self._parsed(text, {self.label: types[self.label]}, [self.label], own, names)
             batch = batch.set_column(place, self.label, labels[self.label])
         if not self.dialect.padded or only:
             return batch

@@ -103,7 +103,7 @@ class JsonReader:
 
     def settle(self, stream: Stream) -> None:
         """Widen the types to what this file holds."""
-        for text, end in blocks(stream, self.options.batch_bytes):
+        for text, end, _ in blocks(stream, self.options.batch_bytes):
             for line in text[:end].tobytes().split(b"\n"):
                 self._widen(_object(line, self.options.encoding)[0])
 

@@ -342,7 +342,7 @@ class _Rows:
 def _within(source: Iterator[Block], offset: int, length: int) -> Iterator[Block]:
     """Yield the lines that begin after byte `offset` (at 0 for 0) and not after `offset + length`."""
     position, limit = 0, offset + length if length > 0 else None
-    for text, end in source:
+    for text, end, _ in source:
         begin, stop = 0, end
         if position <= offset < position + end and offset > 0:
             begin = text[:end].tobytes().index(b"\n", offset - position) + 1

@@ -19,12 +19,14 @@ from separatrix.kernels.bits import prefetch
 from separatrix.kernels.codes import NOBODY, TIE_IS_FIRST, TIE_IS_MISTAKE, TIE_IS_PLUS, rule_code
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.learning.confidence import sharpen, variance
-from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, norm2, score
+from separatrix.kernels.learning.rows import ONE, ZERO, correct, dot, fetch, norm2, score, score_sparse, score_together
 
 PERCEPTRON, MARGIN, PA, PA1, PA2 = (rule_code(name) for name in ("perceptron", "margin", "pa", "pa1", "pa2"))
 AROW_FULL = rule_code("arow-full")
 LATER = np.uint64(32)
 """So many visits before a row is prefetched, so are its label and the place where a sparse row begins."""
+TOGETHER = np.uint64(4)
+"""So many dense rows are scored together for several outputs, as long as no mistake corrects the weights meanwhile."""
 
 
 # What a rule is: a new one adds its branch to the functions from here to `step_size`.
@@ -212,9 +214,10 @@ def present(
     the data     rows of d features, the class code of each, and its weight where examples have weights
     the visits   order, or none for the rows as they lie; soon[t], where there is one, is a row to prefetch at visit t
     the state    flat = (W, b) is corrected in place, late = (U, ub) too where U has a size; spread = (V, vb, g) is Σ of the
-                 rules that keep one, else None; scores is room for those of several outputs, None where there is one. The
-                 code for what is None is not even compiled. Where slots has a size, class k of its many classes has the
-                 weights of output slots[k], other outputs belong to no class, and scores has room for both, one machine
+                 rules that keep one, else None; scores is room for those of several outputs and of TOGETHER rows, None
+                 where there is one output. The code for what is None is not even compiled. Where slots has a size, class k
+                 of its many classes has the weights of output slots[k], other outputs belong to no class, scores has room
+                 for the classes of one row too, and there is one machine
     settings     how, and the C of each machine in Cs
     the clock    steps so far, and after how many of them the average begins
     heaviest     where it has a size, the largest weight so far: weights are divided by it
@@ -230,9 +233,10 @@ def present(
     out_step, out_example, out_machine, out_up, out_down, out_correction, out_score, out_shrink = out
     d, outputs, machines = np.uint64(d), ONE, np.uint64(Cs.size)
     if scores is not None:
-        outputs = np.uint64(scores.size) - np.uint64(slots.size)
+        outputs = np.uint64(b.size)
     K = np.uint64(slots.size) if slots.size > 0 else outputs // machines
-    first = outputs if slots.size > 0 else ZERO  # where the scores of the classes begin
+    first = ZERO  # where the scores of the classes begin
+    scored_from, scored_to, before = ZERO, ZERO, ONE  # the visits that are scored, and the mistakes up to the last one
     problems = ONE if joint else K
     enough, full = enough_lead(rule, margin), keeps_matrix(rule)
     m = ZERO
@@ -259,9 +263,18 @@ def present(
             if s * np.float64(2 * codes[i] - 1) > enough:  # no branch on the label, which nobody could predict
                 continue
         else:
-            score(data, indices, indptr, i, d, W, b, outputs, scores)
-            for k in range(np.uint64(slots.size)):
-                scores[first + k] = scores[np.uint64(slots[k])]
+            if indptr.size > 0:
+                score_sparse(data, indices, indptr, i, W, b, outputs, scores)
+            elif t >= scored_to or m > before:
+                count = min(TOGETHER, np.uint64(end) - t) if m == before else ONE
+                score_together(data, order, t, count, d, W, b, outputs, scores)
+                scored_from, scored_to = t, t + count
+            first = (t - scored_from) * outputs if indptr.size == 0 else ZERO
+            before = m
+            if slots.size > 0:
+                for k in range(K):
+                    scores[TOGETHER * outputs + k] = scores[first + np.uint64(slots[k])]
+                first = TOGETHER * outputs
         averaged = np.float64(steps - 1 - average_after) if U.size > 0 else 0.0  # steps averaged before this one
         square = -1.0  # ‖x̃‖² of what is added, computed at the first machine that needs it
         for g in range(machines):

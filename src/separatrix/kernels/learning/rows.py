@@ -24,6 +24,8 @@ NEAR = 1 << 16
 """Up to so many weights stay in the cache and are not prefetched."""
 AHEAD = np.uint64(12)
 """So many entries of a sparse row before they are used, their weights are prefetched."""
+MANY = np.uint64(16)
+"""So many dense rows are scored together where nothing is corrected."""
 ZERO, ONE, TWO, THREE, FOUR = (np.uint64(i) for i in range(5))
 
 
@@ -70,68 +72,96 @@ def norm2(data, indices, indptr, i, d, bias):
 
 
 @summing_part
-def score(data, indices, indptr, i, d, W, b, K, scores):
-    """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
-    if K == ONE:
-        scores[ZERO] = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
-        return
-    if indptr.size == 0:
-        base, k = i * d, ZERO
-        while k + FOUR <= K:
+def score_sparse(data, indices, indptr, i, W, b, K, scores):
+    """Write the K scores of CSR row i into scores."""
+    for k in range(K):
+        scores[k] = 0.0
+    begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
+    far = end - AHEAD - THREE if W.size > NEAR and end - begin > AHEAD + THREE else begin
+    p = begin
+    while p + FOUR <= end:  # four entries at a time, so that a score is loaded and stored once for all four
+        if p < far:
+            for q in range(p, p + FOUR):
+                first = np.uint64(indices[q + AHEAD]) * K
+                for w in range(first, first + K, np.uint64(8)):
+                    prefetch_near(W, w)
+                prefetch_near(W, first + K - ONE)
+        x0, x1 = np.float64(data[p]), np.float64(data[p + ONE])
+        x2, x3 = np.float64(data[p + TWO]), np.float64(data[p + THREE])
+        w0, w1 = np.uint64(indices[p]) * K, np.uint64(indices[p + ONE]) * K
+        w2, w3 = np.uint64(indices[p + TWO]) * K, np.uint64(indices[p + THREE]) * K
+        for k in range(K):
+            s = scores[k]
+            s += x0 * W[w0 + k]
+            s += x1 * W[w1 + k]
+            s += x2 * W[w2 + k]
+            s += x3 * W[w3 + k]
+            scores[k] = s
+        p += FOUR
+    while p < end:
+        x = np.float64(data[p])
+        w = np.uint64(indices[p]) * K
+        for k in range(K):
+            scores[k] += x * W[w + k]
+        p += ONE
+    for k in range(K):
+        scores[k] += b[k]
+
+
+@summing_part
+def score_together(data, order, t, count, d, W, b, K, scores):
+    """Write the K scores of the dense rows order[t…t+count] (no order: of t…t+count) into scores, row after row.
+
+    The weights of four outputs stay in the nearest cache while the rows pass by. Each score is the same sum, in the same
+    order, however many rows are scored together.
+    """
+    k = ZERO
+    while k + FOUR <= K:
+        w0, w1, w2, w3 = k * d, (k + ONE) * d, (k + TWO) * d, (k + THREE) * d
+        for r in range(count):
+            base = (np.uint64(order[t + r]) if order.size > 0 else t + r) * d
             s0 = s1 = s2 = s3 = 0.0
-            w0, w1, w2, w3 = k * d, (k + ONE) * d, (k + TWO) * d, (k + THREE) * d
             for j in range(d):
                 x = np.float64(data[base + j])
                 s0 += x * W[w0 + j]
                 s1 += x * W[w1 + j]
                 s2 += x * W[w2 + j]
                 s3 += x * W[w3 + j]
-            scores[k], scores[k + ONE], scores[k + TWO], scores[k + THREE] = s0, s1, s2, s3
-            k += FOUR
-        if k + TWO <= K:
+            m = r * K + k
+            scores[m], scores[m + ONE], scores[m + TWO], scores[m + THREE] = s0, s1, s2, s3
+        k += FOUR
+    if k + TWO <= K:
+        w0, w1 = k * d, (k + ONE) * d
+        for r in range(count):
+            base = (np.uint64(order[t + r]) if order.size > 0 else t + r) * d
             s0 = s1 = 0.0
-            w0, w1 = k * d, (k + ONE) * d
             for j in range(d):
                 x = np.float64(data[base + j])
                 s0 += x * W[w0 + j]
                 s1 += x * W[w1 + j]
-            scores[k], scores[k + ONE] = s0, s1
-            k += TWO
-        if k < K:
-            scores[k] = dot(data, indices, indptr, i, d, W, k * d)
-    else:
+            scores[r * K + k], scores[r * K + k + ONE] = s0, s1
+        k += TWO
+    if k < K:
+        for r in range(count):
+            base = (np.uint64(order[t + r]) if order.size > 0 else t + r) * d
+            s0 = 0.0
+            for j in range(d):
+                s0 += data[base + j] * W[k * d + j]
+            scores[r * K + k] = s0
+    for r in range(count):
         for k in range(K):
-            scores[k] = 0.0
-        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + ONE])
-        far = end - AHEAD - THREE if W.size > NEAR and end - begin > AHEAD + THREE else begin
-        p = begin
-        while p + FOUR <= end:  # four entries at a time, so that a score is loaded and stored once for all four
-            if p < far:
-                for q in range(p, p + FOUR):
-                    first = np.uint64(indices[q + AHEAD]) * K
-                    for w in range(first, first + K, np.uint64(8)):
-                        prefetch_near(W, w)
-                    prefetch_near(W, first + K - ONE)
-            x0, x1 = np.float64(data[p]), np.float64(data[p + ONE])
-            x2, x3 = np.float64(data[p + TWO]), np.float64(data[p + THREE])
-            w0, w1 = np.uint64(indices[p]) * K, np.uint64(indices[p + ONE]) * K
-            w2, w3 = np.uint64(indices[p + TWO]) * K, np.uint64(indices[p + THREE]) * K
-            for k in range(K):
-                s = scores[k]
-                s += x0 * W[w0 + k]
-                s += x1 * W[w1 + k]
-                s += x2 * W[w2 + k]
-                s += x3 * W[w3 + k]
-                scores[k] = s
-            p += FOUR
-        while p < end:
-            x = np.float64(data[p])
-            w = np.uint64(indices[p]) * K
-            for k in range(K):
-                scores[k] += x * W[w + k]
-            p += ONE
-    for k in range(K):
-        scores[k] += b[k]
+            scores[r * K + k] += b[k]
+
+
+@summing_part
+def score(data, indices, indptr, i, d, W, b, K, scores):
+    """Write ⟨w_k, x_i⟩ + b_k into scores[k] for each of the K outputs."""
+    if K == ONE:
+        scores[ZERO] = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
+    elif indptr.size == 0:
+        score_together(data, indptr, i, ONE, d, W, b, K, scores)
+    else:
+        score_sparse(data, indices, indptr, i, W, b, K, scores)
 
 
 @part
@@ -193,9 +223,17 @@ def score_rows(
 ) -> None:
     """Write the K scores of the rows order[begin…end] (or begin…end themselves) into out, row after row."""
     data, indices, indptr = rows
-    d, K, begin = np.uint64(d), np.uint64(K), np.uint64(begin)
-    for t in range(begin, np.uint64(end)):
+    d, K, begin, end = np.uint64(d), np.uint64(K), np.uint64(begin), np.uint64(end)
+    if K > ONE and indptr.size == 0:
+        for t in range(begin, end, MANY):
+            count = min(MANY, end - t)
+            score_together(data, order, t, count, d, W, b, K, out[(t - begin) * K : (t - begin + count) * K])
+        return
+    for t in range(begin, end):
         i = np.uint64(order[t]) if order.size > 0 else t
-        score(data, indices, indptr, i, d, W, b, K, scores)
-        for k in range(K):
-            out[(t - begin) * K + k] = scores[k]
+        if K == ONE:
+            out[t - begin] = dot(data, indices, indptr, i, d, W, ZERO) + b[ZERO]
+        else:
+            score_sparse(data, indices, indptr, i, W, b, K, scores)
+            for k in range(K):
+                out[(t - begin) * K + k] = scores[k]

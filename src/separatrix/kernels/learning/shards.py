@@ -1,4 +1,4 @@
-"""Shards of a cluster: CSR indices among the features that occur, and what a pass over a shard has changed.
+"""Shards of a cluster: which features occur, CSR indices among them, and what a pass over a shard has changed.
 
 weights     worth·(w' − w)
 average     Σ(w_t − w) over the n steps, which is n·(w' − w) − u
@@ -11,6 +11,14 @@ from separatrix.kernels.arrays import Array
 from separatrix.kernels.compiling import kernel
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
+
+
+@kernel
+def mark_occurring(data: Array, indices: Array, out: Array) -> None:
+    """Write 1 for each feature that has a value other than 0."""
+    for p in range(np.uint64(indices.size)):
+        if data[p] != 0.0:
+            out[np.uint64(indices[p])] = 1
 
 
 @kernel

@@ -9,8 +9,9 @@ its own.
 import numpy as np
 
 from separatrix.kernels.arrays import Array, Whole
-from separatrix.kernels.bits import load64, trailing_zeros
+from separatrix.kernels.bits import load64, store64, trailing_zeros
 from separatrix.kernels.compiling import kernel, part
+from separatrix.kernels.parsing.decimals import NUMBER, PLUS, number
 
 NEWLINE, RETURN, SPACE, TAB = (np.uint8(ord(sign)) for sign in "\n\r \t")
 _0, _1, _3, _8 = (np.uint64(k) for k in (0, 1, 3, 8))
@@ -95,6 +96,75 @@ def split(
             n += _1
             whole, whole_line = p, line
     return n, whole, whole_line
+
+
+@part
+def _quoted_end(text, p, end, quote):
+    """Return where a quoted field that begins at p ends: behind its closing quote."""
+    p += _1
+    while p < end:
+        byte = text[p]
+        p += _1
+        if byte == quote:
+            if text[p] != quote or p >= end:
+                return p
+            p += _1
+    return p
+
+
+@part
+def _copied(text, p, end, out, n):
+    """Write text[p:end] at out[n]; return where it ends there. Up to eight bytes more are read, and written."""
+    size = end - p
+    for k in range(_0, size, _8):
+        store64(out, n + k, load64(text, p + k))
+    return n + size
+
+
+@kernel
+def take_numbers(
+    text: Array, end: int, delimiter: Whole, quote: Whole, is_number: Array, numbers: Array, others: Array, rest: Array
+) -> tuple[int, int]:
+    """Read the numbers of records into numbers[column, row] and write the other fields, as they are, to `rest`.
+
+    Return (size of the rest, fields of numbers that are something else). Of each of those, `others` has the column, the row
+    and where it begins and ends; −1 where there is no room for all, or the text is not as many records of as many fields.
+    """
+    end, p, n_rest, n_others = np.uint64(end), _0, _0, _0
+    for row in range(np.uint64(numbers.shape[1])):
+        column, first = _0, True
+        for j in range(np.uint64(is_number.size)):
+            if p >= end or (j > _0 and text[p - _1] != delimiter):
+                return np.int64(0), np.int64(-1)
+            if is_number[j]:
+                value, after, state = number(text, p)
+                byte = text[after]
+                is_plain = state == NUMBER and text[p] != PLUS
+                if not (is_plain and (byte == delimiter or byte == NEWLINE or byte == RETURN)):
+                    if n_others == np.uint64(others.shape[0]) or (text[p] == quote and quote != 0):
+                        return np.int64(0), np.int64(-1)
+                    after, value = _field_end(text, p, end, delimiter), 0.0
+                    others[n_others, 0], others[n_others, 1] = column, row
+                    others[n_others, 2], others[n_others, 3] = p, after
+                    n_others += _1
+                numbers[column, row] = value
+                column += _1
+            else:
+                after = _quoted_end(text, p, end, quote) if text[p] == quote and quote != 0 else p
+                after = _field_end(text, after, end, delimiter)
+                if not first:
+                    rest[n_rest] = delimiter
+                    n_rest += _1
+                n_rest = _copied(text, p, after, rest, n_rest)
+                first = False
+            p = after + _1
+        if p > end or text[p - _1] == delimiter:
+            return np.int64(0), np.int64(-1)
+        if text[p - _1] == RETURN and p < end and text[p] == NEWLINE:
+            p += _1
+        rest[n_rest] = NEWLINE
+        n_rest += _1
+    return np.int64(n_rest), np.int64(n_others) if p == end else np.int64(-1)
 
 
 @kernel

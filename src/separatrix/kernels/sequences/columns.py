@@ -42,14 +42,35 @@ def hash_of(text, begin, end, seed):
     return h
 
 
+@part
+def begins_with(text, begin, end, mark):
+    """Tell whether text[begin : end] begins with a mark."""
+    n = np.uint64(mark.size)
+    if begin + n > end:
+        return False
+    for p in range(n):
+        if text[begin + p] != mark[p]:
+            return False
+    return True
+
+
 @kernel
 def split_lines(
-    text: Array, size: int, by_tab: bool, n_columns: int, begins: Array, ends: Array, starts: Array, lines: Array
+    text: Array,
+    size: int,
+    by_tab: bool,
+    n_columns: int,
+    mark: Array,
+    begins: Array,
+    ends: Array,
+    starts: Array,
+    lines: Array,
 ) -> tuple[int, int, int, int]:
     """Write where the columns of each token begin and end, where each sequence starts, and the line of each token.
 
     Return how many tokens and sequences there are, the line (from 1) that does not have n_columns columns, 0 if all have,
-    and how many columns it has. Token t has the places t·n_columns … of begins and ends. The text ends with a line end.
+    and how many columns it has; a line that begins with the mark and has another number is taken for an empty one. Token t
+    has the places t·n_columns … of begins and ends. The text ends with a line end.
     """
     n_columns, size = np.uint64(n_columns), np.uint64(size)
     t, s, p, line = ZERO, ZERO, ZERO, 0
@@ -83,10 +104,14 @@ def split_lines(
                 if not by_tab:
                     while at < last and (text[at] == SPACE or text[at] == TAB):
                         at += ONE
-            if column != n_columns:
+            if column == n_columns:
+                lines[t] = line
+                t += ONE
+            elif not begins_with(text, first, last, mark):
                 return t, s, line, np.int64(column)
-            lines[t] = line
-            t += ONE
+            elif np.int64(t) > starts[s]:
+                s += ONE
+                starts[s] = np.int64(t)
         elif np.int64(t) > starts[s]:
             s += ONE
             starts[s] = np.int64(t)

@@ -50,38 +50,46 @@ def emit(data, indices, indptr, first, last, W, K, emissions):
 
 
 @part
-def best_path(emissions, n, K, links, back, leads, path):
-    """Write the best path of n > 0 tokens, and return its score; `leads` has room for two scores a tag."""
+def best_path(emissions, n, K, links, leads, path):
+    """Write the best path of n > 0 tokens, and return its score; leads[t·K + k] is that of the best one to tag k of token t.
+
+    The tag before is looked for again on the way back: n·K steps, while noting it on the way forth would cost n·K².
+    """
     K1 = K + ONE
-    here, there = ZERO, K
     for k in range(K):
         leads[k] = links[K * K1 + k] + emissions[k]
     for t in range(ONE, n):
-        base = t * K
+        here, there = (t - ONE) * K, t * K
+        lead, i = leads[here], ONE
         for k in range(K):
-            leads[there + k] = leads[here] + links[k]
-            back[base + k] = 0
-        for i in range(ONE, K):
+            leads[there + k] = lead + links[k]
+        while i + ONE < K:
+            lead, lead2, row, row2 = leads[here + i], leads[here + i + ONE], i * K1, (i + ONE) * K1
+            for k in range(K):
+                s, s2 = lead + links[row + k], lead2 + links[row2 + k]
+                s = s2 if s2 > s else s
+                leads[there + k] = s if s > leads[there + k] else leads[there + k]
+            i += ONE + ONE
+        if i < K:
             lead, row = leads[here + i], i * K1
             for k in range(K):
                 s = lead + links[row + k]
-                better = s > leads[there + k]
-                leads[there + k] = s if better else leads[there + k]
-                back[base + k] = np.int64(i) if better else back[base + k]
+                leads[there + k] = s if s > leads[there + k] else leads[there + k]
         for k in range(K):
-            leads[there + k] += emissions[base + k]
-        here, there = there, here
-    best, tag = leads[here] + links[K], ZERO
-    for k in range(ONE, K):
-        s = leads[here + k] + links[k * K1 + K]
-        if s > best:
-            best, tag = s, k
-    t = n
+            leads[there + k] += emissions[there + k]
+    t, to = n, K
+    score = 0.0
     while t > ZERO:
         t -= ONE
-        path[t] = np.int32(tag)
-        tag = np.uint64(back[t * K + tag])
-    return best
+        best, tag = leads[t * K] + links[to], ZERO
+        for k in range(ONE, K):
+            s = leads[t * K + k] + links[k * K1 + to]
+            if s > best:
+                best, tag = s, k
+        if to == K:
+            score = best
+        path[t], to = np.int32(tag), tag
+    return score
 
 
 @part
@@ -176,7 +184,7 @@ def present(
     the data       CSR tokens, where each sequence starts, the tag of each token, the weight of each sequence (none: all 1)
     the state      weights = (W, T) are corrected in place, late = (U, UT) too where U has a size
     difference     where the rule needs ‖φ(y) − φ(ẑ)‖², room of the size of the weights, all zero
-    room           emissions, back, leads, path and links, for the longest sequence
+    room           emissions, leads, path and links, for the longest sequence
     the record     mistake m is written to the columns of out: step, sequence, correction, lead s(y) − s(ẑ), wrong tags,
                    where its path ends in the last column, and that column, the paths one after the other
     """
@@ -184,7 +192,7 @@ def present(
     W, T = weights
     U, UT = late
     D, DT = difference
-    emissions, back, leads, path, links = room
+    emissions, leads, path, links = room
     out_step, out_sequence, out_correction, out_lead, out_wrong, out_end, out_paths = out
     K, m, q, wrong_tags = np.uint64(K), ZERO, ZERO, ZERO
     allow(T, forbidden, links)
@@ -205,7 +213,7 @@ def present(
                 for k in range(K):
                     if k != np.uint64(gold[first + t]):
                         emissions[t * K + k] += 1.0
-        score = best_path(emissions, n, K, links, back, leads, path)
+        score = best_path(emissions, n, K, links, leads, path)
         wrong = ZERO
         for t in range(n):
             if path[t] != gold[first + t]:
@@ -250,7 +258,7 @@ def tag(
     """Write the best path of sequences begin…end into out, one after the other; where none is allowed, the best of all."""
     data, indices, indptr = rows
     W, T = weights
-    emissions, back, leads, path, links = room
+    emissions, leads, path, links = room
     K, q = np.uint64(K), ZERO
     allow(T, forbidden, links)
     for i in range(np.uint64(begin), np.uint64(end)):
@@ -258,8 +266,8 @@ def tag(
         if first == last:
             continue
         emit(data, indices, indptr, first, last, W, K, emissions)
-        if best_path(emissions, last - first, K, links, back, leads, path) == NEVER:
-            best_path(emissions, last - first, K, T, back, leads, path)
+        if best_path(emissions, last - first, K, links, leads, path) == NEVER:
+            best_path(emissions, last - first, K, T, leads, path)
         for t in range(last - first):
             out[q + t] = path[t]
         q += last - first
@@ -330,7 +338,7 @@ def margins(
     """
     data, indices, indptr = rows
     W, T = weights
-    emissions, _, leads, _, links = room
+    emissions, leads, _, links = room
     K = np.uint64(K)
     K1 = K + ONE
     allow(T, forbidden, links)

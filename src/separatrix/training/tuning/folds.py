@@ -18,8 +18,9 @@ from separatrix.analysis.evaluating.counting import Tally
 from separatrix.analysis.evaluating.evaluation import Evaluation
 from separatrix.data.errors import DataError, counted
 from separatrix.engine.rows import Floats, Ints
+from separatrix.kernels.threads import in_order, threads_of
 from separatrix.learners.linear_base import LinearLearner
-from separatrix.training.tuning.examples import Examples
+from separatrix.training.tuning.examples import Examples, bytes_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,8 @@ FIGURES = (
     *("log_loss", "brier", "calibration_error"),
 )
 """The figures of which mean and standard deviation over the folds are told."""
+FIT = 16
+"""To make features and to learn from them costs about as much as to read them so many times."""
 
 
 class Pipeline(NamedTuple):
@@ -181,20 +184,36 @@ def cross_validate(
     scores = np.full((examples.n, K if K > 2 else 1), -np.inf)
     probabilities: Floats | None = None
     zero_is_positive = pipeline.learner().tie == "+1"
-    for fold, split in enumerate(splits(folds, n_folds)):
-        features = examples.learned(pipeline.features(), split.train)
-        X, labels, learner = examples.features(features), examples.labels, pipeline.learner()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the final training says the same once
-            learner.fit(X[split.train], labels[split.train])
-        known = np.searchsorted(examples.classes, learner.classes_)
-        output = learner.scores(learner.read_rows(X[split.test]))
-        predicted[split.test] = known[learner.decide(output, len(known))]
-        if len(known) == 2 < K:
-            output = np.column_stack([-output[:, 0], output[:, 0]])
-        scores[np.ix_(split.test, known if K > 2 else np.zeros(1, np.int64))] = output
-        if learner.calibrate is not None:
-            probabilities = np.zeros((examples.n, K)) if probabilities is None else probabilities
-            probabilities[np.ix_(split.test, known)] = learner.predict_proba(X[split.test])
-        report(fold)
+    labels = examples.labels
+
+    def learned(split: Split) -> tuple[Split, Any, Any]:
+        X, learner = examples.features(examples.learned(pipeline.features(), split.train)), pipeline.learner()
+        learner.fit(X[split.train], labels[split.train])
+        return split, X, learner
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the final training says the same once
+        for fold, (split, X, learner) in enumerate(_fold_by_fold(learned, splits(folds, n_folds), examples.memory)):
+            known = np.searchsorted(examples.classes, learner.classes_)
+            output = learner.scores(learner.read_rows(X[split.test]))
+            predicted[split.test] = known[learner.decide(output, len(known))]
+            if len(known) == 2 < K:
+                output = np.column_stack([-output[:, 0], output[:, 0]])
+            scores[np.ix_(split.test, known if K > 2 else np.zeros(1, np.int64))] = output
+            if learner.calibrate is not None:
+                probabilities = np.zeros((examples.n, K)) if probabilities is None else probabilities
+                probabilities[np.ix_(split.test, known)] = learner.predict_proba(X[split.test])
+            report(fold)
     return CrossValidation(examples, n_folds, folds, predicted, scores, probabilities, notes, zero_is_positive)
+
+
+def _fold_by_fold(
+    learned: Callable[[Split], tuple[Split, Any, Any]], parts: Iterator[Split], memory: int
+) -> Iterator[tuple[Split, Any, Any]]:
+    """Yield what was learned from each fold: the first alone, the others side by side if their features fit in memory."""
+    first = learned(next(parts))
+    size = bytes_of(first[1])
+    yield first
+    del first
+    fitting = memory // max(1, size) - 1  # while so many are learned, one more waits for its predictions
+    yield from in_order(learned, parts, max(1, min(threads_of(None, size * FIT), fitting)))

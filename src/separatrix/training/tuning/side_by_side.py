@@ -17,7 +17,8 @@ from separatrix.engine.labels import encode
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Array, Floats, Rows, frozen
 from separatrix.engine.weights import Flat
-from separatrix.learners.auto_c import Machines
+from separatrix.kernels.threads import in_order, threads_of
+from separatrix.learners.auto_c import Machines, groups_of
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.training.tuning.examples import Examples
 from separatrix.training.tuning.folds import Split
@@ -46,10 +47,10 @@ class TestRows:
         template = self.learner.new_run(self.classes, self.problem.rows.d, 1.0)
         template.seed = self.learner.seed()
         size = template.last.W.nbytes * (1 + bool(template.late.W.size)) + template.last.V.nbytes
-        at_once = max(1, min(len(Cs), MOST_BYTES // max(size, 32 * self.rows.n * template.last.K, 1)))
-        for begin in range(0, len(Cs), at_once):
-            group = Cs[begin : begin + at_once]
-            yield group, _Group(self, Machines(template, group), keys).run(most)
+        threads = threads_of(None, self.problem.rows.n * self.problem.rows.row_bytes * most)
+        groups = groups_of(Cs, MOST_BYTES // max(size, 32 * self.rows.n * template.last.K, 1), threads)
+        trained = in_order(lambda group: _Group(self, Machines(template, group), keys).run(most), groups, threads)
+        yield from zip(groups, trained, strict=True)
 
 
 class _Group:
