@@ -5,7 +5,8 @@
 Both sides read the same files and make features of them inside the time: 19 of the words and parts of speech in a window of
 five tokens. Ours has them as templates, the peer as dicts that a Python function makes, as its users do. Rows with the
 default templates have 41 on our side and the same 19 on the other. F1 is that of entities on the 2,012 test sentences, as
-conlleval counts them.
+conlleval counts them; beside it, in the notes, that of models that learned from four fifths of the training file on the
+last fifth, since the default templates were chosen with an eye on the test sentences.
 """
 
 import tempfile
@@ -90,13 +91,14 @@ def rows(quick):
         X, y = read_conll(train)
         X_test, y_test = read_conll(test)
         SequencePerceptron(max_iter=1).fit(X[:9], y[:9]).predict(X_test[:9])  # compiles
-        seeds = 2 if quick else 5
+        seeds, cut = 2 if quick else 5, len(X) * 4 // 5
         for rule, floor in (("perceptron", 0.934), ("pa1", 0.94)):
-            figures = []
+            figures, inner = [], []
             for seed in range(seeds):
-                model = SequencePerceptron(max_iter=PASSES, rule=rule, random_state=seed).fit(X, y)
-                figures.append(evaluate_sequences(y_test, model.predict(X_test)).f1)
-            note = f"{min(figures):.4f} to {max(figures):.4f}"
+                model = SequencePerceptron(max_iter=PASSES, rule=rule, random_state=seed)
+                figures.append(evaluate_sequences(y_test, model.fit(X, y).predict(X_test)).f1)
+                inner.append(evaluate_sequences(y[cut:], model.fit(X[:cut], y[:cut]).predict(X[cut:])).f1)
+            note = f"{min(figures):.4f} to {max(figures):.4f}; last fifth of the training file {sum(inner) / seeds:.4f}"
             what = f"CoNLL-2000: F1, default templates, {rule}, mean of {seeds} seeds"
             mean = sum(figures) / seeds
             yield Row(what, f"SequencePerceptron(rule={rule!r})", value=mean, floor=floor, note=note, promised=not quick)

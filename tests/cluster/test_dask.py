@@ -23,12 +23,13 @@ import dask.dataframe as dd
 import pandas as pd
 from distributed import Client
 
-from separatrix import AveragedPerceptron, Perceptron, TableFeatures
+from separatrix import AveragedPerceptron, Perceptron, SequencePerceptron, TableFeatures
 from separatrix.cluster import fit, predict
 from separatrix.cluster.dask import Dask
 from separatrix.cluster.dealing import UnlikeShardsWarning
 from separatrix.data.errors import DataError
 from support.kill_workers import losing_workers, same, whole_numbers
+from support.tagged_shards import same_weights, written_shards
 
 pytestmark = [pytest.mark.slow, pytest.mark.cluster]
 
@@ -213,3 +214,9 @@ def test_a_cluster_without_workers_is_waited_for(tmp_path, monkeypatch):
             coming.cancel()
             coming.join()
     assert same(model, fit(learner(), [(X, y)]))
+
+
+def test_a_tagger_learns_from_files_to_the_same_bits(client, tmp_path):
+    pattern = written_shards(tmp_path)
+    here, there = (fit(SequencePerceptron(random_state=0), pattern, engine=engine).estimator for engine in (None, client))
+    assert same_weights(here, there) and "B-person" in there.classes_

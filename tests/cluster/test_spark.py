@@ -14,11 +14,12 @@ if os.environ.get("SEPARATRIX_CLUSTER") != "required":
         pytest.skip("there is no Java", allow_module_level=True)
 from pyspark.sql import SparkSession
 
-from separatrix import AveragedPerceptron
+from separatrix import AveragedPerceptron, SequencePerceptron
 from separatrix.cluster import fit, predict
 from separatrix.cluster.spark import Spark
 from separatrix.data.errors import DataError
 from support.kill_workers import losing_workers, same, whole_numbers
+from support.tagged_shards import same_weights, written_shards
 
 pytestmark = [
     pytest.mark.slow,
@@ -99,3 +100,9 @@ def test_workers_without_the_package_say_so(session, tmp_path):
     )
     with pytest.raises(DataError, match="separatrix is not installed on the workers"):
         engine.reduce(len, [0, 1])
+
+
+def test_a_tagger_learns_from_files_to_the_same_bits(session, tmp_path):
+    pattern = written_shards(tmp_path)
+    here, there = (fit(SequencePerceptron(random_state=0), pattern, engine=engine).estimator for engine in (None, session))
+    assert same_weights(here, there) and "B-person" in there.classes_

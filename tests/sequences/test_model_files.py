@@ -64,7 +64,7 @@ def test_files_without_mistakes_and_without_what_learning_needs(tmp_path):
     save(model, tmp_path / "m.sepx", ledger=False)
     again = load(tmp_path / "m.sepx").estimator
     assert again.n_mistakes_ == model.n_mistakes_ > len(again.ledger_) == 0
-    with pytest.raises(ValueError, match="the mistakes were left out"):
+    with pytest.raises(ValueError, match="the mistakes were not kept"):
         again.replay(WORDS)
     assert all(map(np.array_equal, again.partial_fit(WORDS, TAGS).weights(), model.partial_fit(WORDS, TAGS).weights()))
     save(model, tmp_path / "small.sepx", resume=False)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from separatrix import SequencePerceptron, reference
+from separatrix import SequencePerceptron, reference, reference_sequences
 from separatrix.sequences.schemes import forbidden_transitions
 
 TAGS = np.array(["B-a", "I-a", "O"])
@@ -46,10 +46,10 @@ def test_mistakes_and_weights_are_those_of_the_enumeration(problem, passes, weig
     X, y = problem
     weight = [float(i % 3) for i in range(1, len(X) + 1)] if weighted else None
     model = SequencePerceptron(order="cyclic", max_iter=passes, averaged=False).fit(X, named(y), sample_weight=weight)
-    run = reference.sequence_perceptron(X, y, 3, reference.cyclic(len(X), model.n_iter_), weight)
+    run = reference_sequences.sequence_perceptron(X, y, 3, reference.cyclic(len(X), model.n_iter_), weight)
     check_run(model, run)
     assert np.array_equal(flat(model), run.last)
-    expected = [TAGS[list(reference.best_path(run.last, x, 3))].tolist() for x in X]
+    expected = [TAGS[list(reference_sequences.best_path(run.last, x, 3))].tolist() for x in X]
     assert model.predict(X) == expected
     averaged = SequencePerceptron(order="cyclic", max_iter=passes).fit(X, named(y), sample_weight=weight)
     assert np.allclose(flat(averaged), reference.averaged(run), rtol=1e-12, atol=1e-12)
@@ -59,12 +59,12 @@ def test_mistakes_and_weights_are_those_of_the_enumeration(problem, passes, weig
 def test_pa1_follows_the_hamming_loss(problem, C):
     X, y = problem
     model = SequencePerceptron(rule="pa1", C=C, order="cyclic", max_iter=1, averaged=False).fit(X, named(y))
-    run = reference.sequence_perceptron(X, y, 3, reference.cyclic(len(X), 1), rule="pa1", C=C)
+    run = reference_sequences.sequence_perceptron(X, y, 3, reference.cyclic(len(X), 1), rule="pa1", C=C)
     first = next(iter(model.ledger_))
     assert (first.step, first.true) == (run.mistakes[0].step, TAGS[list(run.mistakes[0].true)].tolist())
     assert first.correction == run.mistakes[0].correction  # of integers; later ones differ by rounding
     assert 0 < max(m.correction for m in model.ledger_) <= C
-    difference = reference.path_features(X[0], y[0], 3) - reference.path_features(
+    difference = reference_sequences.path_features(X[0], y[0], 3) - reference_sequences.path_features(
         X[0], [TAGS.tolist().index(tag) for tag in first.predicted], 3
     )
     loss = sum(a != b for a, b in zip(first.true, first.predicted, strict=True))
@@ -77,7 +77,7 @@ def test_the_scheme_is_kept_in_training_and_in_predictions(problem):
     y = [[0 if tag == 1 and (not t or path[t - 1] == 2) else tag for t, tag in enumerate(path)] for path in y]
     forbidden = forbidden_transitions(TAGS, "bio").reshape(4, 4)
     model = SequencePerceptron(scheme="bio", order="cyclic", max_iter=2, averaged=False).fit(X, named(y))
-    run = reference.sequence_perceptron(X, y, 3, reference.cyclic(len(X), model.n_iter_), forbidden=forbidden)
+    run = reference_sequences.sequence_perceptron(X, y, 3, reference.cyclic(len(X), model.n_iter_), forbidden=forbidden)
     check_run(model, run)
     assert np.array_equal(flat(model), run.last)
     for path in model.predict([x[:, ::-1] for x in X]):
@@ -116,7 +116,7 @@ def test_shuffled_passes_are_those_of_the_seed():
     y = [rng.integers(0, 3, 3).tolist() for _ in range(8)]
     model = SequencePerceptron(random_state=5, max_iter=3, averaged=False).fit(X, named(y))
     assert set(model.classes_) == set(TAGS)
-    run = reference.sequence_perceptron(X, y, 3, reference.permutation(8, model.n_iter_, 5))
+    run = reference_sequences.sequence_perceptron(X, y, 3, reference.permutation(8, model.n_iter_, 5))
     check_run(model, run)
 
 

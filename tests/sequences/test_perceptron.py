@@ -108,6 +108,14 @@ def test_one_tag_and_tokens_without_features():
     assert model.converged_ and model.predict([[{}, {"a": 1}], []]) == [["x", "x"], []]
 
 
+def test_arrays_of_strings_are_sequences_too():
+    X, y = [["a", "b"], ["c", "d"]], [["O", "B"], ["O", "O"]]
+    model = SequencePerceptron(random_state=0).fit(X, y)
+    for kind in (None, object):
+        other = SequencePerceptron(random_state=0).fit(np.array(X, kind), np.array(y))
+        assert all(np.array_equal(a, b) for a, b in zip(model.weights(), other.weights(), strict=True))
+
+
 def test_whole_numbers_are_tags_too():
     model = SequencePerceptron(random_state=0).fit(X, [[len(tag) + 10 * (tag == "N") for tag in tags] for tags in Y])
     assert model.predict(X[:1]) == [[1, 11, 1]]
@@ -178,12 +186,12 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
         (
             lambda: SequencePerceptron(scheme="bio").fit([[["a"], ["b"]]], [["O", "I-x"]]),
             ValueError,
-            r"y\[0\] has 'I-x' after 'O' \(token 1\), which scheme='bio' forbids",
+            r"token y\[0\]\[1\] has 'I-x' after 'O', which scheme='bio' forbids",
         ),
         (
             lambda: SequencePerceptron(scheme="iobes").fit([[["a"], ["b"]]], [["B-x", "I-x"]]),
             ValueError,
-            r"y\[0\] has 'I-x' at the end \(token 1\)",
+            r"token y\[0\]\[1\] has 'I-x' at the end",
         ),
         (lambda: SequencePerceptron().fit([[{"a": 1}, "b"]], [["D", "N"]]), TypeError, r"X\[0\]\[1\]: 'b' is a str"),
         (lambda: SequencePerceptron().fit(iter(X), Y), TypeError, "which can be read only once"),

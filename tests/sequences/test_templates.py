@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from separatrix import SequencePerceptron, read_conll
+from separatrix import SequencePerceptron, read_conll, train
 from separatrix.data.errors import DataError
 from separatrix.sequences.templates import TemplateFeatures, default_templates, parse_template, shape
 from separatrix.sequences.tokens import Sentences, distinct
@@ -190,3 +190,33 @@ def test_the_number_of_columns_stays():
         model.predict([["a"]])
     assert model.predict([[], []]) == [[], []]
     assert [len(parse_template(text, 2)) for text in ("bias", "word[0]|pos[1]")] == [0, 2]
+
+
+def test_a_document_mark_without_columns_is_taken_for_an_empty_line(tmp_path):
+    path = tmp_path / "documents.conll"
+    path.write_bytes(b"\xef\xbb\xbf-DOCSTART-\r\n\r\na x O \r\nb x B-y\r\n-DOCSTART-\r\n1 x O\r\n")
+    X, y = read_conll(path)
+    assert [*X] == [[("a", "x"), ("b", "x")], [("1", "x")]] and [*y] == [["O", "B-y"], ["O"]]
+    path.write_text("-DOCSTART- -X- O\n\na x O\n")
+    assert [*read_conll(path)[1]] == [["O"], ["O"]]
+    path.write_text("a x O\n-DOCSTARTS y\n")
+    with pytest.raises(DataError, match="line 2 has 2 columns, and the lines before it have 3"):
+        read_conll(path)
+    path.write_text("-DOCSTART-\n")
+    with pytest.raises(DataError, match="has no token"):
+        read_conll(path)
+
+
+def test_a_tag_that_the_scheme_forbids_is_named_by_its_line(tmp_path):
+    path = tmp_path / "wrong.conll"
+    path.write_text("\na O\nb O\n\nc B-x\nd I-y\n")
+    for settings in ({}, {"engine": "local:1"}):
+        with pytest.raises(DataError, match=r"^\S*wrong.conll, line 6, has 'I-y' after 'B-x', which scheme='bio' forbids"):
+            train(str(path), sequence=True, scheme="bio", **settings)
+
+
+def test_tags_may_be_strings_of_numpy_beside_those_of_python():
+    model = SequencePerceptron(max_iter=1).fit([["a", "b"]], [[np.str_("x"), "y"]])
+    assert model.classes_.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match="all of one kind; they are int, str"):
+        SequencePerceptron().fit([["a", "b"]], [[np.str_("x"), 1]])

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from separatrix import AveragedPerceptron, Model
 from separatrix.engine import run, weights
-from separatrix.web.server import commits, feature_index, live_model, snapshots, writer
+from separatrix.web.server import commits, feature_index, live_model, snapshots, warming, writer
 from separatrix.web.server.request_reader import RequestError
 from separatrix.web.server.store import CommitStore
 from support.served_store import ServedStore
@@ -165,7 +165,7 @@ def check(faults, seam, n, lasts, root):
 
 def main(library, folder, stride):
     logging.getLogger("separatrix.serve").setLevel(logging.CRITICAL + 1)
-    live_model.warm(live_model.LiveModel(Model(AveragedPerceptron())))
+    warming.warm(live_model.LiveModel(Model(AveragedPerceptron())))
     faults, root = Faults(library), Path(folder).resolve()
     for seam, lasts in [*itertools.product(CALLS, (False, True)), ("growth", False)]:
         wrong, n, cases = [], 1, 0

@@ -8,17 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from separatrix import TextFeatures, load_svmlight
-from separatrix.cluster.work import MakePass
+from separatrix.cluster.tagging.work import MakeTaggerPass
+from separatrix.cluster.work import MakePass, SummarizeShard
 
 
 class KillsWorkers:
-    """The same work, but the first `times` passes over shards are lost with their workers, once each, when made."""
+    """The same work, but the first `times` shards that are read or passed over are lost with their workers, once each."""
 
     def __init__(self, work, folder, times):
         self.work, self.folder, self.times = work, str(folder), times
 
     def __call__(self, shard):
-        died, here = Path(self.folder), Path(self.folder) / f"{self.work.number}-{shard.number}"
+        died = Path(self.folder)
+        here = died / f"{type(self.work).__name__}-{getattr(self.work, 'number', 0)}-{shard.number}"
         if not here.exists() and len(list(died.iterdir())) < self.times:
             here.touch()
             self.work(shard)
@@ -37,7 +39,9 @@ def losing_workers(engine, folder, times):
     """Return the engine, which will lose workers in the middle of passes."""
     plain = engine.reduce
     engine.reduce = lambda work, numbers, report=lambda done: None: plain(
-        KillsWorkers(work, folder, times) if isinstance(work, MakePass) else work, numbers, report
+        KillsWorkers(work, folder, times) if isinstance(work, MakePass | SummarizeShard | MakeTaggerPass) else work,
+        numbers,
+        report,
     )
     return engine
 

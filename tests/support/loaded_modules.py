@@ -2,7 +2,7 @@
 
 import sys
 
-from separatrix.cluster.work import ItemList
+from separatrix.cluster.results import ItemList
 
 
 class ListModules:

@@ -3,7 +3,7 @@
 import orjson
 
 from separatrix.web.server import snapshots
-from separatrix.web.server.request_reader import Limits, RequestReader
+from separatrix.web.server.request_reader import Limits
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.writer import Writer
 
@@ -25,7 +25,7 @@ class ServedStore:
         except BaseException:
             self.store.close()
             raise
-        self.reader = RequestReader(self.writer.buffer.learning.features, self.writer.limits)
+        self.reader = self.writer.reader
         self.writer.start()
 
     def learn(self, stream, key=None):

@@ -80,14 +80,20 @@ class Dask(Engine):
         # wait for the workers that they prefer.
         work = client.scatter(packed, broadcast=True, hash=False)
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
-        leaves, done = [], 0
+        places_on: dict[str, list[int]] = {}
         for place, number in enumerate(numbers):
-            chunk, name = self.chunks[number], self.names[number]
-            preferred: dict[str, Any] = {}
-            if workers and not isinstance(chunk, Future):  # this worker has stored the file in an earlier pass
-                preferred = {"workers": [workers[place % len(workers)]], "allow_other_workers": True}
-            key = f"shard-{number}-{secrets.token_hex(8)}"
-            leaves.append(client.submit(_run, work, number, name, chunk, key=key, **preferred))
+            is_piece = not workers or isinstance(self.chunks[number], Future)
+            places_on.setdefault("" if is_piece else workers[place % len(workers)], []).append(place)
+        leaf_at: dict[int, Future] = {}
+        done = 0
+        for worker, places in places_on.items():  # one message to the scheduler for all tasks of a worker
+            here = [numbers[place] for place in places]
+            keys = [f"shard-{number}-{secrets.token_hex(8)}" for number in here]
+            arguments = [work] * len(here), here, [self.names[k] for k in here], [self.chunks[k] for k in here]
+            # A worker has stored its files in an earlier pass; the pieces of a collection lie where they lie.
+            preferred = {"workers": [worker], "allow_other_workers": True} if worker else {}
+            leaf_at |= zip(places, client.map(_run, *arguments, key=keys, **preferred), strict=True)
+        leaves = [leaf_at[place] for place in range(len(numbers))]
 
         def count(future: Future) -> None:
             nonlocal done

@@ -40,6 +40,18 @@ class UnlikeShardsWarning(UserWarning):
     """The shards hold different classes, and their rows could not be dealt anew."""
 
 
+def held_out_shards(numbers: list[int], fraction: float, seed: int) -> tuple[list[int], list[int]]:
+    """Return the shards to train on and those held out, which are drawn with the seed."""
+    n = max(1, round(fraction * len(numbers)))
+    if n >= len(numbers):
+        raise ValueError(
+            f"a fraction of {fraction:g} holds out {n} of {len(numbers)} shards and leaves none to train on: "
+            "use more shards, or pass held_out"
+        )
+    held_out = set(np.random.default_rng([seed, len(numbers)]).permutation(numbers)[:n].tolist())
+    return [number for number in numbers if number not in held_out], sorted(held_out)
+
+
 def out_of_place(counts: Ints) -> Floats:
     """Return, for each class, the part of its rows that would have to move before each shard had its share of them.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from separatrix.cluster.dealing import (
     READABLE,
     UNLIKE,
     UnlikeShardsWarning,
     grouped,
+    held_out_shards,
     is_file,
     new_shards,
     shards_differ,
@@ -22,9 +21,11 @@ from separatrix.cluster.dealing import (
 from separatrix.cluster.engine_choice import engine_of
 from separatrix.cluster.engines import Engine, Work
 from separatrix.cluster.mistake_bound import margin_of
-from separatrix.cluster.mixing import Listeners, Mixture
+from separatrix.cluster.mixing import Listeners, Mixture, first_pass_on_reading
+from separatrix.cluster.results import FirstPass
 from separatrix.cluster.shards import CollectionSource, ShardReader, TextColumnsError, new_training_id
 from separatrix.cluster.summaries import Summaries, check_alike, class_counts, classes_of, fingerprint, notes_on_labels
+from separatrix.cluster.tagging.fitting import check_tagger, fit_tagger
 from separatrix.cluster.work import DetectFormat, FindStrayQuotes, LearnColumns, SummarizeShard
 from separatrix.data.errors import DataError
 from separatrix.data.labels import words_kept
@@ -39,10 +40,11 @@ from separatrix.learners.online import OnlineLearner
 from separatrix.learners.progress import passes_bar
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.model import Model
+from separatrix.sequences.perceptron import SequencePerceptron
 
 
 def fit(
-    estimator: OnlineLearner,
+    estimator: OnlineLearner | SequencePerceptron,
     shards: Any,
     y: Any = None,
     *,
@@ -63,7 +65,7 @@ def fit(
 
     Parameters
     ----------
-    estimator : Perceptron, AveragedPerceptron or PassiveAggressive
+    estimator : Perceptron, AveragedPerceptron, PassiveAggressive, or SequencePerceptron, whose files are in CoNLL format
     shards : a pattern of files or a list of patterns, read by the workers; a list of (X, y); or a collection of the engine:
         a Dask array, data frame, bag or list of delayed values, or a Spark data frame
     y : the labels of a collection of numbers; without y, `label` names the label column of a table
@@ -91,9 +93,16 @@ def fit(
     7 mistakes in 4 passes; R = 4, γ = 0.447214
       iterative parameter mixing R²/γ², 2 shards: Σμ·mistakes 3.5 ≤ 80
     """
-    _check(estimator, mix)
+    if isinstance(estimator, SequencePerceptron):
+        check_tagger(estimator, label=label, features=features, checkpoint=checkpoint, reading=reading)
+    else:
+        _check(estimator)
+    if mix not in MIXES:
+        raise ValueError(f"mix={mix!r} is not one of {', '.join(MIXES)}")
     used_engine = engine_of(engine)
     try:
+        if isinstance(estimator, SequencePerceptron):
+            return fit_tagger(estimator, used_engine, (shards, y), held_out, holdout, mix, working)
         fitting = _Fit(estimator, used_engine, label, features, mix, checkpoint, reading, working)
         return fitting.run(shards, y, held_out, holdout)
     finally:
@@ -114,7 +123,7 @@ def fit_here(estimator: OnlineLearner, X: Any, y: Any, sample_weight: Any, X_val
     fit(estimator, X, y, engine=client, held_out=None if X_val is None else (X_val, y_val))
 
 
-def _check(estimator: LinearLearner, mix: str) -> None:
+def _check(estimator: LinearLearner) -> None:
     name = type(estimator).__name__
     if not isinstance(estimator, OnlineLearner) or estimator.stores_rows:
         reason = "predicts with its mistakes" if getattr(estimator, "stores_rows", False) else "needs all examples at once"
@@ -124,8 +133,6 @@ def _check(estimator: LinearLearner, mix: str) -> None:
         raise ValueError("record=True stores the rows of the mistakes, but the driver holds no data: use record=False")
     if RULES[estimator.rule].spread == "full":
         raise ValueError(f'rule="{estimator.rule}" has a matrix for each output, which cannot be mixed: use rule="arow"')
-    if mix not in MIXES:
-        raise ValueError(f"mix={mix!r} is not one of {', '.join(MIXES)}")
 
 
 class _Fit:
@@ -155,6 +162,9 @@ class _Fit:
         self.deal_seed: int | None = None
         """The seed with which rows were dealt anew among the shards; None if they were not."""
         self.warning: str | None = None
+        self.first_pass: FirstPass | None = None
+        self.seed: int | None = None
+        """What the first pass has changed, and its seed, where it was made as the shards were read."""
         self.text_columns: dict[str, str] = {}
         """The columns that turned out to be text in some shard, with the finding."""
         self.features_of_caller = features
@@ -172,7 +182,7 @@ class _Fit:
         fraction = holdout or self.estimator.early_stopping * self.estimator.validation_fraction
         self.drawn: list[int] = []
         if not held_out_numbers and fraction:
-            train, held_out_numbers = _divided(train, fraction, self.estimator.seed())
+            train, held_out_numbers = held_out_shards(train, fraction, self.estimator.seed())
             self.drawn = held_out_numbers
         if self.estimator.calibrate is not None and not held_out_numbers:
             raise ValueError("calibrated probabilities need held-out shards")
@@ -187,7 +197,10 @@ class _Fit:
                 d = self.reader.features.n_features_out_
                 summaries = {number: summary._replace(d=d) for number, summary in summaries.items()}
             data = (self.engine, self.reader, self.estimator, classes, summaries, train, held_out_numbers, self.mix)
-            return self._train(Mixture(*data, after_pass=self._save), checkpoint)
+            mixture = Mixture(*data, after_pass=self._save, seed=self.seed)
+            if self.deal_seed is None and self.first_pass is not None and self.first_pass.classes == classes.tolist():
+                mixture.first_pass = self.first_pass.result
+            return self._train(mixture, checkpoint)
         finally:
             for training_id in self.training_ids:
                 self.engine.forget(training_id)
@@ -209,13 +222,17 @@ class _Fit:
                     self.reader.format = CollectionSource.format
                 else:
                     self._detect_format(train, fitted)
-                return self._summarize([*train, *held_out])
+                return self._summarize([*train, *held_out], train=train if checkpoint is None else [])
             except TextColumnsError as finding:
                 self.text_columns = self.text_columns | dict.fromkeys(finding.names, str(finding))
 
-    def _summarize(self, numbers: list[int], doing: str = "reading") -> Summaries:
-        summary_of: Summaries = dict(self._reduce(doing, SummarizeShard(self.reader), numbers).items)
-        return {number: summary_of[number] for number in numbers}
+    def _summarize(self, numbers: list[int], doing: str = "reading", train: Sequence[int] = ()) -> Summaries:
+        """Read shards, and make the first pass over those of `train` where that needs nothing from the others."""
+        first_pass = first_pass_on_reading(self.estimator, self.reader, len(train), self.mix)
+        self.seed = None if first_pass is None else first_pass.seed
+        read = self._reduce(doing, SummarizeShard(self.reader, first_pass, frozenset(train)), numbers)
+        self.first_pass = read.first_pass
+        return {number: read.summaries[number] for number in numbers}
 
     def _detect_format(self, train: list[int], fitted: TableFeaturizer | None) -> None:
         """Detect how to read the shards, and learn the columns of tables unless fitted features are given."""
@@ -365,9 +382,7 @@ class _Fit:
     def _resume(self, mixture: Mixture, checkpoint: Model) -> None:
         facts = checkpoint.facts
         if (facts["settings"], facts["data"], facts["sizes"]) != (self.settings, self.data, self.sizes):
-            raise DataError(
-                f"{self.checkpoint} belongs to other data or other settings: delete it, or choose another checkpoint file"
-            )
+            raise DataError(f"{self.checkpoint} belongs to other data or other settings: delete it, or choose another file")
         progress = facts["checkpoint"]
         state = TrainingState.resumed(checkpoint.estimator.run_, progress, checkpoint.arrays)
         if state.ended and "reason" not in progress and progress["converged"]:
@@ -378,21 +393,7 @@ class _Fit:
 
 
 def _load(path: Path | None) -> Model | None:
-    if path is None or not path.exists():
-        return None
-    checkpoint = load(path)
-    if "checkpoint" not in checkpoint.facts:
+    checkpoint = load(path) if path is not None and path.exists() else None
+    if checkpoint is not None and "checkpoint" not in checkpoint.facts:
         raise DataError(f"{path} is a model, not a checkpoint of a training on shards: choose another file")
     return checkpoint
-
-
-def _divided(numbers: list[int], fraction: float, seed: int) -> tuple[list[int], list[int]]:
-    """Return the shards to train on and those held out, which are drawn with the seed."""
-    n = max(1, round(fraction * len(numbers)))
-    if n >= len(numbers):
-        raise ValueError(
-            f"a fraction of {fraction:g} holds out {n} of {len(numbers)} shards and leaves none to train on: "
-            "use more shards, or pass held_out"
-        )
-    held_out = set(np.random.default_rng([seed, len(numbers)]).permutation(numbers)[:n].tolist())
-    return [number for number in numbers if number not in held_out], sorted(held_out)

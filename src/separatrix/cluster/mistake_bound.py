@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from separatrix.cluster.work import FindSmallestLead
 from separatrix.engine.rules import RULES
 from separatrix.modelfile.model import Model
 from separatrix.proofs.certificate import Certificate
+from separatrix.sequences.bounds import SequenceBounds
+from separatrix.sequences.tagger import SequenceTagger
 
 
 def margin_of(mixture: Mixture) -> float | None:
@@ -23,12 +25,14 @@ def margin_of(mixture: Mixture) -> float | None:
     return float(smallest / np.linalg.norm(mixture.w))
 
 
-def bounds(model: Model, certificate: Certificate | None = None) -> Bounds:
+def bounds(model: Model, certificate: Certificate | None = None) -> Bounds | SequenceBounds:
     """Return Σ over passes and shards of μ·mistakes with its upper bound for data of margin γ.
 
     γ is taken from a certificate, or else from the model's own weights, whose margin was measured after a clean pass.
     """
     estimator = model.estimator
+    if isinstance(estimator, SequenceTagger):
+        return _bounds_of_tagger(model)
     mistakes = estimator.shard_mistakes_
     gamma = model.facts.get("margin")
     if certificate is not None and certificate.verdict == "separable" and certificate.margin is not None:
@@ -46,6 +50,17 @@ def bounds(model: Model, certificate: Certificate | None = None) -> Bounds:
         name, largest = "2R²/γ²" if estimator.run_.joint else "R²/γ²", mixing_bound(R, gamma)
     title = f"iterative parameter mixing {name}, {mistakes.shape[1]} shards"
     return Bounds(*summary, [Bound(title, "Σμ·mistakes", weighted_mistakes(model), largest)])
+
+
+def _bounds_of_tagger(model: Model) -> SequenceBounds:
+    """Return the bound for a tagger; R is that of the corrections that were made."""
+    tagger, R, gamma = model.estimator, model.facts["radius"], model.facts["margin"] or 0.0
+    figures = tagger.n_mistakes_, weighted_mistakes(model), R, gamma
+    if gamma <= 0.0:
+        why = "no pass was clean: the margin is unknown" if tagger.rule == "perceptron" else "it is for rule='perceptron'"
+        return SequenceBounds(*figures, inf, f"no bound: {why}")
+    title = f"iterative parameter mixing, {tagger.shard_mistakes_.shape[1]} shards: Σμ·mistakes ≤ R²/γ²"
+    return SequenceBounds(*figures, (R / gamma) ** 2, title)
 
 
 def weighted_mistakes(model: Model) -> float:

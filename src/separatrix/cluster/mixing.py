@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from separatrix.cluster.engines import Engine
 from separatrix.cluster.feature_rows import FeatureRows
+from separatrix.cluster.results import PassResult
 from separatrix.cluster.shards import ShardReader
 from separatrix.cluster.summaries import ShardSummary
 from separatrix.cluster.work import (
@@ -32,7 +34,6 @@ from separatrix.cluster.work import (
     CountCorrect,
     CountMistakes,
     MakePass,
-    PassResult,
     rows_to_weights,
     weights_to_rows,
 )
@@ -74,6 +75,10 @@ class Mixture:
     mix: str = "features"
     listeners: Listeners = field(default_factory=Listeners)
     after_pass: Callable[[Mixture], None] = lambda mixture: None
+    first_pass: PassResult | None = None
+    """The first pass, where it was made as the shards were read, …"""
+    seed: int | None = None
+    """… and the seed with which it was made."""
 
     def __post_init__(self) -> None:
         self.d = max(summary.d for summary in self.summaries.values())
@@ -93,7 +98,7 @@ class Mixture:
 
     def begin(self, start: Weights | None = None) -> None:
         """Start from zero weights, or from those of `start`."""
-        seed, C = self.learner.seed(), self.learner.C
+        seed, C = self.learner.seed() if self.first_pass is None or self.seed is None else self.seed, self.learner.C
         if C == "auto":
             self.learner.check_choosable()
             (choice,) = self.engine.reduce(ChooseC(*self._common(), seed=seed), self.filled[:1]).items
@@ -140,9 +145,7 @@ class Mixture:
 
     def _common(self) -> tuple[ShardReader, OnlineLearner, Array, int, Floats]:
         """Return the fields that all work on examples has."""
-        parameters = self.learner.get_params(deep=False)
-        learner = PLAIN_LEARNERS[self.learner.saved_as](**parameters)
-        return self.reader, learner, self.classes, self.d, self.factors
+        return self.reader, plain(self.learner), self.classes, self.d, self.factors
 
     def _to_send(self, *arrays: Floats | None) -> FeatureRows:
         """Return weights in the form in which they are sent; an untouched variance is 1, an untouched weight 0."""
@@ -219,6 +222,12 @@ class Mixture:
         averaging = self.u is not None and ledger.average_after < NEVER
         if averaging and ledger.average_after > ledger.steps and not self.lone:
             raise ValueError("average=N counts examples and needs a single shard: with several shards, use average=True")
+        doing = f"pass {number + 1}"
+        n = len(self.filled)
+        if number == 0 and self.first_pass is not None:
+            self.listeners.working(doing, n, n)
+            first_pass, self.first_pass = self.first_pass, None
+            return first_pass._replace(changes=first_pass.changes.widened(self.d + 1))
         weights = self._to_send(self.w, self.u if self.lone else None, self.v)
         work = MakePass(
             *self._common(),
@@ -227,15 +236,13 @@ class Mixture:
             seed=self.run.seed,
             C=self.run.rule.C,
             mix=self.mix,
-            counting=self.counting,
+            counting=counts_of(len(self.filled)) if self.counting else "",
             averaging=averaging,
             lone=self.lone,
             clock=(ledger.steps, ledger.average_after),
             tally=self.run.tally,
             heaviest=max(self.run.heaviest, default=1.0),
         )
-        doing = f"pass {number + 1}"
-        n = len(self.filled)
         result: PassResult = self.engine.reduce(work, self.filled, lambda done: self.listeners.working(doing, done, n))
         return result
 
@@ -245,7 +252,7 @@ class Mixture:
         run, rows = self.run, result.changes.index()
         if self.counting:
             self.holders = np.ones((self.d + 1, 1))
-            self.holders[rows] = np.maximum(changes.values.pop(), 1.0)
+            self.holders[rows] = np.maximum(changes.values.pop(), 1)
         run.heaviest[:] = heaviest.max(initial=1.0)
         run.ledger.steps += int(steps.sum())
         run.ledger.absent += int(mistakes.sum())
@@ -320,6 +327,35 @@ class Mixture:
         pairs = self.engine.reduce(self.work(CollectScores, self.used()), self.held_out).items
         scores, codes = (np.concatenate(side) for side in zip(*pairs, strict=True))
         return find_slope(scores, codes, NO_WEIGHT)
+
+
+def plain(learner: OnlineLearner) -> OnlineLearner:
+    """Return the learner without scikit-learn, as workers get it."""
+    made: OnlineLearner = PLAIN_LEARNERS[learner.saved_as](**learner.get_params(deep=False))
+    return made
+
+
+def first_pass_on_reading(learner: OnlineLearner, reader: ShardReader, n_shards: int, mix: str) -> MakePass | None:
+    """Return the first pass, as workers can make it while they read; None where it needs to know all shards before."""
+    waits = learner.C == "auto" or learner.class_weight is not None or learner.warm_start
+    if waits or n_shards < 2 or not (learner.random_state is None or isinstance(learner.random_state, Integral)):
+        return None
+    run: Run = learner.new_run(np.arange(2), 0, learner.C)
+    if run.ledger.average_after < NEVER:
+        return None
+    return MakePass(
+        *(reader, plain(learner), run.classes, 0),
+        seed=learner.seed(),
+        C=run.rule.C,
+        mix=mix,
+        counting=counts_of(n_shards) if mix == "features" else "",
+        averaging=run.average and learner.average_from == 1,
+    )
+
+
+def counts_of(n_shards: int) -> str:
+    """Return the smallest type that can count so many shards."""
+    return np.min_scalar_type(n_shards).str
 
 
 def class_factors(learner: OnlineLearner, classes: Array, summaries: list[ShardSummary]) -> Floats:

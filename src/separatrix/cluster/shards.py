@@ -2,8 +2,8 @@
 
 A shard is a file, or a piece of a collection: a pair (X, y), or a table. A worker reads it with the same readers and
 featurizers as a single machine, stores it as plain arrays in a folder, and maps these into memory, so that any process of
-the machine can make a pass over it; a pair (X, y) is in memory already and stays there. CSR rows are stored with the
-features that occur in the shard renumbered: a pass touches the weights of these features only.
+the machine can make a pass over it; a pair (X, y) is in memory already and stays there. CSR rows of many features are
+stored with those that occur in the shard renumbered: a pass touches the weights of these features only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.cluster.summaries import ShardSummary
+from separatrix.cluster.summaries import ShardSummary, numbered
 from separatrix.data.batches import RowBatch, TableBatch
 from separatrix.data.errors import DataError, NoExampleError, Origin, ReadAgainError, no_column
 from separatrix.data.reading import Source, open_source
@@ -38,7 +38,10 @@ from separatrix.kernels.learning import shards as kernels
 UNLIMITED = 1 << 62
 """The memory for one shard, in bytes. A shard is the unit of work: it must fit in the memory of a worker."""
 
-_IN_MEMORY: dict[str, dict[int, ShardExamples]] = {}
+NONZEROS_A_FEATURE = 8
+"""Features are renumbered unless the rows have so many nonzeros for each: then weights cost little beside the rows."""
+
+IN_MEMORY: dict[str, dict[int, Any]] = {}
 """The examples of pairs (X, y), which are stored in this process, by training and shard number."""
 
 
@@ -243,23 +246,14 @@ class ShardReader:
         if self.deal is not None and self.deal.group_of(shard.number) is None:
             return self.deal.files.examples(shard)
         if isinstance(shard.chunk, tuple):
-            in_memory = _IN_MEMORY.setdefault(self.training_id, {})
+            in_memory = IN_MEMORY.setdefault(self.training_id, {})
             if shard.number not in in_memory:
                 in_memory[shard.number] = _examples_of(*self._read(shard))
-            return in_memory[shard.number]
+            in_this_process: ShardExamples = in_memory[shard.number]
+            return in_this_process
         folder = shard.folder / self.training_id / str(shard.number)
         if not folder.is_dir():
-            summary, arrays = self._read(shard) if self.deal is None else self._dealt(shard, self.deal)
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = folder.with_name(f".{shard.number}-{secrets.token_hex(4)}")
-            unfinished.mkdir()
-            for name, array in arrays.items():
-                np.save(unfinished / f"{name}.npy", array)
-            (unfinished / "summary").write_bytes(pickle.dumps(summary))
-            try:
-                unfinished.rename(folder)
-            except OSError:  # another process stored this shard first
-                shutil.rmtree(unfinished)
+            store(folder, *(self._read(shard) if self.deal is None else self._dealt(shard, self.deal)))
         return _load_examples(folder)
 
     def _read(self, shard: Shard) -> tuple[ShardSummary, dict[str, Array]]:
@@ -269,7 +263,7 @@ class ShardReader:
         try:
             if isinstance(shard.chunk, tuple):
                 (batch,) = source
-                X, label_numbers = batch.X, labels.codes(batch.y)
+                X, label_numbers = batch.X, numbered(labels, batch.y)
             else:
                 settings: dict[str, Any] = {"learned": True, "missing_label": self.missing_label}
                 with naming_text_columns(source):
@@ -314,6 +308,25 @@ class ShardReader:
         return _summarized(shard.name, joined(parts), labels.met(), np.concatenate(label_numbers))
 
 
+def store(folder: Path, summary: Any, arrays: dict[str, Array]) -> None:
+    """Store a shard as arrays that any process of the machine can map."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    unfinished.mkdir()
+    for name, array in arrays.items():
+        np.save(unfinished / f"{name}.npy", array)
+    (unfinished / "summary").write_bytes(pickle.dumps(summary))
+    try:
+        unfinished.rename(folder)
+    except OSError:  # another process stored this shard first
+        shutil.rmtree(unfinished)
+
+
+def mapped(folder: Path, name: str) -> Array:
+    """Return a stored array, mapped into memory."""
+    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+
+
 def joined(parts: list[Any]) -> Any:
     """Return the rows of several matrices, all dense or all CSR, as one; CSR matrices may have different widths."""
     if not parts:
@@ -338,12 +351,13 @@ def _summarized(name: str, X: Any, labels: list[Any], label_numbers: Ints) -> tu
     if not rows.sparse:
         return summary, {"label_numbers": label_numbers, "dense": rows.source}
     X = rows.source
-    features, indices = _renumbered(X.indices, rows.d)
-    csr = {"data": X.data, "indices": indices, "indptr": X.indptr, "features": features}
+    csr = {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    if len(X.indices) < NONZEROS_A_FEATURE * rows.d:
+        csr["features"], csr["indices"] = renumbered(X.indices, rows.d)
     return summary, {"label_numbers": label_numbers, **csr}
 
 
-def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
+def renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
     """Return the features that occur, sorted, and the place of each index among them."""
     if d > 16 * len(indices):
         features, place = np.unique(indices, return_inverse=True)
@@ -355,8 +369,7 @@ def _renumbered(indices: Array, d: int) -> tuple[Ints, Array]:
 
 def _load_examples(folder: Path) -> ShardExamples:
     summary: ShardSummary = pickle.loads((folder / "summary").read_bytes())
-    names = ("data", "indices", "indptr", "features") if summary.sparse else ("dense",)
-    arrays = {name: np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r")) for name in (*names, "label_numbers")}
+    arrays = {file.stem: mapped(folder, file.stem) for file in folder.glob("*.npy")}
     return _examples_of(summary, arrays)
 
 
@@ -364,9 +377,11 @@ def _examples_of(summary: ShardSummary, arrays: dict[str, Array]) -> ShardExampl
     label_numbers = arrays["label_numbers"]
     if not summary.sparse:
         return ShardExamples(summary, Rows(arrays["dense"]), None, label_numbers)
-    data, indices, indptr, features = (arrays[name] for name in ("data", "indices", "indptr", "features"))
-    X = sp.csr_matrix((data, indices, indptr.astype(indices.dtype)), shape=(summary.n, len(features)), copy=False)
-    return ShardExamples(summary, Rows(X), features.astype(np.int64), label_numbers)
+    data, indices, indptr, features = (arrays.get(name) for name in ("data", "indices", "indptr", "features"))
+    assert data is not None and indices is not None and indptr is not None
+    d = summary.d if features is None else len(features)
+    X = sp.csr_matrix((data, indices, indptr.astype(indices.dtype)), shape=(summary.n, d), copy=False)
+    return ShardExamples(summary, Rows(X), None if features is None else features.astype(np.int64), label_numbers)
 
 
 def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEIGHT) -> Problem:
@@ -374,11 +389,11 @@ def problem_of(examples: ShardExamples, classes: Array, factors: Floats = NO_WEI
     labels = LabelIndex()
     labels.add(examples.summary.labels)
     class_of = labels.among(classes, as_written=False)
-    codes = class_of[examples.label_numbers].astype(np.int32) if len(class_of) else np.empty(0, np.int32)
+    codes = class_of.astype(np.int32)[examples.label_numbers] if len(class_of) else np.empty(0, np.int32)
     return Problem(examples.rows, frozen(codes), frozen(factors[codes]) if factors.size else NO_WEIGHT)
 
 
 def forget(folder: Path, training_id: str) -> None:
     """Delete the examples that this machine stored for a training."""
-    _IN_MEMORY.pop(training_id, None)
+    IN_MEMORY.pop(training_id, None)
     shutil.rmtree(folder / training_id, ignore_errors=True)

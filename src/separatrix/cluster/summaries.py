@@ -14,6 +14,9 @@ from separatrix.engine.labels import check_kinds, check_two_classes
 from separatrix.engine.rows import Array, Ints
 from separatrix.files.blocks import LabelIndex
 
+FEW_LABELS = 1 << 12
+"""Whole numbers within such a range are counted and not sorted."""
+
 
 class ShardSummary(NamedTuple):
     """What the driver learns about a shard: its shape, its labels with their counts, its largest ‖x‖², its checksum."""
@@ -38,6 +41,18 @@ class ShardSummary(NamedTuple):
 
 Summaries = dict[int, ShardSummary]
 """The summary of each shard, by its number."""
+
+
+def numbered(labels: LabelIndex, y: Array) -> Ints:
+    """Return `labels.codes(y)`; small whole numbers need not be sorted for that."""
+    low, high = (int(y.min()), int(y.max())) if y.size and y.dtype.kind in "iu" else (0, FEW_LABELS)
+    if high - low >= FEW_LABELS or high >> 62:
+        return labels.codes(y)
+    above_low = y.astype(np.int64, copy=False) - low
+    distinct = np.flatnonzero(np.bincount(above_low))
+    number_of = np.zeros(high - low + 1, np.int64)
+    number_of[distinct] = labels.add((distinct + low).tolist())
+    return number_of[above_low]
 
 
 def classes_of(summaries: list[ShardSummary]) -> Array:

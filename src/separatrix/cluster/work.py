@@ -6,84 +6,39 @@ order of the shard numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from separatrix.cluster.feature_rows import FeatureRows
+from separatrix.cluster.results import FirstPass, FirstReader, ItemList, Minimum, PassResult, ShardsRead, Sum
 from separatrix.cluster.shard_columns import LearnedSchema, learn_schema, schema_of_first_rows
 from separatrix.cluster.shards import Deal, Shard, ShardExamples, ShardReader, naming_text_columns, problem_of
+from separatrix.cluster.summaries import ShardSummary, classes_of
 from separatrix.data.batches import TableBatch
 from separatrix.data.errors import NoExampleError
 from separatrix.data.labels import without_label, words_kept
 from separatrix.engine.labels import Codes
 from separatrix.engine.ledger import NEVER
-from separatrix.engine.orders import order_for, visits
+from separatrix.engine.orders import Visits, order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows, frozen
 from separatrix.engine.rules import RULES
 from separatrix.engine.run import Run
-from separatrix.engine.weights import Weights
+from separatrix.engine.weights import Weights, n_outputs
 from separatrix.files.ingest import roles_for
 from separatrix.kernels.codes import NOBODY
-from separatrix.kernels.learning.shards import changes
+from separatrix.kernels.learning.shards import changes, mark_occurring
 from separatrix.learners.auto_c import Choice
 from separatrix.learners.online import OnlineLearner
 
 ROWS_AT_ONCE = 4096
-
-# Results, which add up.
-
-
-class FirstReader(NamedTuple):
-    """How shards are read, from the first shard that has any examples; None if it has none."""
-
-    reader: ShardReader | None
-
-    def __add__(self, other: FirstReader) -> FirstReader:  # type: ignore[override]
-        return self if self.reader is not None else other
-
-
-class Sum(NamedTuple):
-    """Numbers that are added."""
-
-    values: Floats
-
-    def __add__(self, other: Sum) -> Sum:  # type: ignore[override]
-        return Sum(self.values + other.values)
-
-
-class Minimum(NamedTuple):
-    """A number of which the smallest is kept."""
-
-    value: float
-
-    def __add__(self, other: Minimum) -> Minimum:  # type: ignore[override]
-        return min(self, other)
-
-
-class ItemList(NamedTuple):
-    """Items that are put one after the other."""
-
-    items: list[Any]
-
-    def __add__(self, other: ItemList) -> ItemList:  # type: ignore[override]
-        return ItemList(self.items + other.items)
-
-
-class PassResult(NamedTuple):
-    """The sums over some shards that mixing needs, and a row of counts for each shard in order."""
-
-    changes: FeatureRows
-    counts: Floats
-
-    def __add__(self, other: PassResult) -> PassResult:  # type: ignore[override]
-        return PassResult(self.changes + other.changes, np.concatenate([self.counts, other.counts]))
-
+VISITS_AT_ONCE = 4096
+MANY = 16
+"""A class with so many examples in one shard has some in every shard, if the shards are samples of the whole."""
 
 # Before training.
 
@@ -161,17 +116,6 @@ class LearnColumns:
             yield batch.without(source.label)
 
 
-@dataclass
-class SummarizeShard:
-    """Read a shard, store it on the worker's disk, and return its summary."""
-
-    reader: ShardReader
-
-    def __call__(self, shard: Shard) -> ItemList:
-        """Return (number, summary) of the shard."""
-        return ItemList([(shard.number, self.reader.examples(shard).summary)])
-
-
 # Training and evaluating.
 
 
@@ -188,6 +132,10 @@ class ExampleWork:
     def problem(self, shard: Shard) -> tuple[Problem, ShardExamples]:
         """Return the examples of a shard as a problem over its own features."""
         examples = self.reader.examples(shard)
+        if examples.features is None and examples.rows.sparse and examples.rows.d < self.d:  # others have further features
+            X = examples.rows.source
+            rows = Rows(sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], self.d)))
+            examples = examples._replace(rows=rows)
         return problem_of(examples, self.classes, self.factors), examples
 
     def features(self, examples: ShardExamples) -> Ints | None:
@@ -208,8 +156,8 @@ class MakePass(ExampleWork):
     seed: int = 0
     C: float = 1.0
     mix: str = "features"
-    counting: bool = False
-    """Whether to return also which features occur; the sum is the number of shards in which each occurs."""
+    counting: str = ""
+    """The type in which to return also which features occur; the sum is the number of shards in which each occurs."""
     averaging: bool = False
     lone: bool = False
     clock: tuple[int, int] = (0, NEVER)
@@ -228,7 +176,7 @@ class MakePass(ExampleWork):
         run = self._run(problem.rows, before)
         seed = self.seed + (shard.number << 64)
         order = order_for(self.learner.order, problem.rows, problem.codes)
-        mistakes = run.present(problem, visits(order, problem.rows, seed, self.number))
+        mistakes = run.present(problem, few_at_once(visits(order, problem.rows, seed, self.number)))
         n = run.ledger.steps - (self.clock[0] if self.lone else 0)
         counts = np.array([[shard.number, mistakes, *run.tally, n, max(run.heaviest, default=1.0)]])
         if self.lone:
@@ -241,12 +189,33 @@ class MakePass(ExampleWork):
         weight = float(mistakes if self.mix == "mistakes" else 1)
         changed = self._changes(before, n, weight, run)
         if self.counting:
-            changed.append(np.append(occurring(problem.rows.source), True)[:, None].astype(np.float64))
+            changed.append(occurring(problem.rows.source, self.counting))
         return PassResult(FeatureRows.of(self.d + 1, features, changed, (0.0,) * len(changed)), counts)
 
+    def first(self, shard: Shard, summary: ShardSummary) -> FirstPass:
+        """Make the first pass over a shard, of which nothing is known but its summary, from zero weights.
+
+        The classes are those of the shard. They are those of all shards if each has many examples; else no pass is made.
+        """
+        labels = summary.labels
+        if not summary.n or len(labels) < 2 or summary.counts.min() < MANY:
+            return FirstPass(labels, None)
+        try:
+            classes = classes_of([summary])
+            d = summary.d if self.reader.features is None else self.reader.features.n_features_out_
+            defaults = (0.0, 1.0)[: 1 + bool(RULES[self.learner.rule].spread)]
+            no_rows = [np.empty((0, n_outputs(len(classes)))) for _ in defaults]
+            weights = FeatureRows(d + 1, np.empty(0, np.int32), no_rows, defaults)
+            return FirstPass(classes.tolist(), replace(self, classes=classes, d=d, weights=weights)(shard))
+        except ValueError:  # it is raised again, if it concerns anybody, when all shards are known
+            return FirstPass(labels, None)
+
     def _no_changes(self, K: int) -> FeatureRows:
-        n = 1 + self.averaging + bool(RULES[self.learner.rule].spread) + self.counting
-        return FeatureRows(self.d + 1, np.empty(0, np.int32), [np.empty((0, K))] * n, (0.0,) * n)
+        n = 1 + self.averaging + bool(RULES[self.learner.rule].spread)
+        values: list[Array] = [np.empty((0, K))] * n
+        if self.counting:
+            values.append(np.empty((0, 1), self.counting))
+        return FeatureRows(self.d + 1, np.empty(0, np.int32), values, (0.0,) * len(values))
 
     def _run(self, rows: Rows, before: list[Floats]) -> Run:
         """Return a run that starts from the given weights."""
@@ -275,17 +244,40 @@ class MakePass(ExampleWork):
         return list(out)
 
 
-def occurring(X: Any) -> NDArray[np.bool_]:
-    """Return which columns have a value other than 0."""
+def few_at_once(blocks: Iterable[Visits]) -> Iterator[Visits]:
+    """Yield the same visits in smaller blocks: the mistakes of each, which nobody keeps here, share one small array."""
+    for block in blocks:
+        for begin in range(block.begin, block.end, VISITS_AT_ONCE):
+            yield block._replace(begin=begin, end=min(begin + VISITS_AT_ONCE, block.end))
+
+
+def occurring(X: Any, dtype: str) -> Array:
+    """Return 1 for each column that has a value other than 0, and for the bias, as a column."""
+    occurs = np.zeros(X.shape[1] + 1, np.uint8)
+    occurs[-1] = 1
     if sp.issparse(X):
-        no_zeros = X.data.all()
-        return np.ones(X.shape[1], np.bool_) if no_zeros else np.bincount(X.indices[X.data != 0], minlength=X.shape[1]) > 0
-    occurs: NDArray[np.bool_] = np.zeros(X.shape[1], np.bool_)
+        mark_occurring(frozen(X.data), frozen(X.indices), occurs)
+        return occurs[:, None].astype(dtype, copy=False)
     for first in range(0, X.shape[0], ROWS_AT_ONCE):
-        occurs |= (X[first : first + ROWS_AT_ONCE] != 0).any(axis=0)
+        occurs[:-1] |= (X[first : first + ROWS_AT_ONCE] != 0).any(axis=0)
         if occurs.all():
             break
-    return occurs
+    return occurs[:, None].astype(dtype, copy=False)
+
+
+@dataclass
+class SummarizeShard:
+    """Read a shard, store it on the worker's disk, and return its summary; make the first pass over some shards at once."""
+
+    reader: ShardReader
+    first_pass: MakePass | None = None
+    train: frozenset[int] = frozenset()
+
+    def __call__(self, shard: Shard) -> ShardsRead:
+        """Return the summary of the shard, and the first pass over it."""
+        summary = self.reader.examples(shard).summary
+        made = None if self.first_pass is None or shard.number not in self.train else self.first_pass.first(shard, summary)
+        return ShardsRead({shard.number: summary}, made)
 
 
 def weights_to_rows(weights: Weights) -> Floats:

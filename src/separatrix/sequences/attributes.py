@@ -109,6 +109,11 @@ class AttributeFeatures:
         """Return the name of every feature."""
         return list(self.numbers)
 
+    def join(self, other: AttributeFeatures) -> None:
+        """Take in the attributes that others met, in their order."""
+        for name in other.numbers:
+            self.numbers.setdefault(name, len(self.numbers))
+
     def pack(self, parcel: Parcel, at: str) -> State:
         """Put the names into a parcel."""
         parcel.put_strings(f"{at}.names", self.numbers)
@@ -161,6 +166,11 @@ class NumberFeatures:
     def names(self) -> list[str]:
         """Return the name of every feature."""
         return [f"x{j}" for j in range(self.n)]
+
+    def join(self, other: NumberFeatures) -> None:
+        """Check that other tokens have as many columns."""
+        if other.n != self.n:
+            raise ValueError(f"some tokens have {self.n} columns, and others {other.n}")
 
     def pack(self, parcel: Parcel, at: str) -> State:
         """Return the number of columns."""

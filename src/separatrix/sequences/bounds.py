@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from separatrix.data.errors import counted
 from separatrix.engine.rows import Array, Floats
 from separatrix.kernels.sequences import paths
 from separatrix.sequences.encoded import Encoded
@@ -57,7 +58,7 @@ class SequenceBounds:
         return asdict(self) | {"holds": self.holds, "bound": None if self.bound == inf else self.bound}
 
     def __str__(self) -> str:
-        lines = [f"{self.mistakes:,} mistakes; {self.theorem}"]
+        lines = [f"{counted(self.mistakes, 'mistake')}; {self.theorem}"]
         if self.bound < inf:
             lines.append(f"R = {self.radius:.6g}, γ = {self.margin:.6g}: at most {self.bound:,.1f}")
         return "\n".join(lines)
@@ -68,13 +69,13 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
     ledger, d = model.ledger_, model.n_features_in_
     k, correction = len(ledger), ledger.correction
     if ledger.absent:
-        raise ValueError("the mistakes were left out of the model file: there is nothing to bound")
+        raise ValueError("the mistakes were not kept, on shards or in the model file: there is nothing to bound")
     counted = float(correction.sum() ** 2 / (correction**2).sum()) if k else 0.0
     if model.rule != "perceptron":
         return SequenceBounds(k, counted, 0.0, 0.0, inf, f"no theorem bounds the corrections of rule={model.rule!r}")
     radius = sqrt(ledger.squares(encoded, d).max(initial=0.0))
     candidates = [model.run_.weights(averaged) for averaged in (False, True)]
-    measured = [_margins(model, encoded, codes, W, T) for W, T in candidates]
+    measured = [margins_of(encoded, codes, W, T, model.run_.forbidden, length_of(W, T)) for W, T in candidates]
     margins = max(measured, key=lambda margins: margins.min(initial=inf))
     gamma = float(margins.min(initial=inf))
     if 0.0 < gamma < inf:
@@ -90,16 +91,20 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
     return SequenceBounds(k, counted, radius, gamma, bound, why)
 
 
-def _margins(model: SequenceTagger, encoded: Encoded, codes: Array, W: Floats, T: Floats) -> Floats:
-    """Return the margin of each sequence for weights of length 1, less a bound on the error of rounding."""
-    length = sqrt(float((W * W).sum() + (T * T).sum()))
+def length_of(W: Floats, T: Floats) -> float:
+    """Return the length of the weights of features and of transitions."""
+    return sqrt(float((W * W).sum() + (T * T).sum()))
+
+
+def margins_of(encoded: Encoded, codes: Array, W: Floats, T: Floats, forbidden: Array, length: float) -> Floats:
+    """Return the margin of each sequence for weights divided by their length, less a bound on the error of rounding."""
     margins = np.zeros(len(encoded))
     if not length:
         return margins
-    K = len(model.classes_)
+    K = len(T) - 1
     room = room_for(encoded.longest, K)
     weights = np.ascontiguousarray(W).reshape(-1), np.ascontiguousarray(T).reshape(-1)
-    paths.margins(encoded.rows, encoded.starts, codes, weights, model.run_.forbidden, K, room, margins)
+    paths.margins(encoded.rows, encoded.starts, codes, weights, forbidden, K, room, margins)
     # A sum of n terms of size M at most is off by n²·M·ε at most; two such sums are subtracted.
     terms = encoded.indptr[encoded.starts[1:]] - encoded.indptr[encoded.starts[:-1]] + np.diff(encoded.starts) + 1
     largest = max(float(np.abs(W).max(initial=0.0)), float(np.abs(T).max()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import IO, Any
 
@@ -14,6 +15,9 @@ from separatrix.kernels.sequences import columns as kernels
 from separatrix.sequences.tokens import Column, Sentences, TagSequences
 
 BLOCK = 1 << 24
+DOCUMENT_START = b"-DOCSTART-"
+"""What stands in place of a token where a document begins; without the other columns it is taken for an empty line."""
+_MARK = frozen(np.frombuffer(DOCUMENT_START, np.uint8))
 
 
 class ConllFile:
@@ -42,8 +46,12 @@ class ConllFile:
         visible = text[:size] > ord(" ")
         if not visible.any():
             raise NoExampleError(f"{self.name} has no token")
-        begin = bytes(text[: int(visible.argmax())]).rfind(b"\n") + 1
-        first = bytes(text[begin : begin + 1 + bytes(text[begin:size]).index(b"\n")])
+        lines = (line for line in io.BytesIO(bytes(text[:size])) if line.strip())
+        first = next(lines)
+        while first.lstrip().startswith(DOCUMENT_START) and len(first.split()) == 1:
+            first = next(lines, b"")
+        if not first:
+            raise NoExampleError(f"{self.name} has no token")
         self.by_tab = b"\t" in first
         self._split(frozen(text), size, len(first.rstrip(b"\r ").split(b"\t") if self.by_tab else first.split()))
 
@@ -52,7 +60,7 @@ class ConllFile:
         begins, ends = np.empty(n_lines * width, np.int64), np.empty(n_lines * width, np.int64)
         starts, lines = np.empty(n_lines + 1, np.int64), np.empty(n_lines, np.int64)
         tokens, sequences, wrong, n = map(
-            int, kernels.split_lines(text, size, self.by_tab, width, begins, ends, starts, lines)
+            int, kernels.split_lines(text, size, self.by_tab, width, _MARK, begins, ends, starts, lines)
         )
         if wrong:
             if n < 0:
@@ -71,6 +79,10 @@ class ConllFile:
     def sentences(self, n_columns: int) -> Sentences:
         """Return the first columns as sequences of tokens."""
         return Sentences(self.columns[:n_columns], self.starts)
+
+    def place(self, i: int, t: int) -> str:
+        """Return where token t of sequence i stands."""
+        return f"{self.name}, line {self.lines[self.starts[i] + t]},"
 
     def tags(self) -> TagSequences:
         """Return the last column as tags."""

@@ -40,7 +40,8 @@ def kind_of(X: Any) -> str | None:
             is_dict = isinstance(sequence, Mapping)
             what = "a dict: it must be a list of them" if is_dict else "a string: split it into tokens"
             raise TypeError(f"X[{i}] is {what}, since X is a list of sequences, and a sequence a list of tokens")
-        if sp.issparse(sequence) or isinstance(sequence, np.ndarray):
+        is_array = isinstance(sequence, np.ndarray)
+        if sp.issparse(sequence) or (is_array and not (sequence.ndim == 1 and sequence.dtype.kind in "UO")):
             if sequence.shape[0]:
                 return "numbers"
             continue
@@ -80,6 +81,12 @@ class Tags(NamedTuple):
         """Return the code of each token's tag among all classes, which include these."""
         return frozen(np.searchsorted(classes, self.names).astype(np.int32)[self.codes])
 
+    def known_among(self, classes: Array) -> Array:
+        """Return the code of each token's tag among some classes, −1 where it is none of them."""
+        places = {tag: code for code, tag in enumerate(classes.tolist())}
+        known = np.array([places.get(tag, -1) for tag in self.names.tolist()], np.int32)
+        return frozen(known[self.codes])
+
 
 def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
     """Return the tags of all tokens; raise unless each token has one."""
@@ -90,7 +97,7 @@ def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
         return Tags(y.names[present], np.searchsorted(present, y.codes))
     check_lengths(y, np.diff(encoded.starts).tolist(), who)
     flat = list(chain.from_iterable(y))
-    kinds = sorted({type(tag).__name__ for tag in flat})
+    kinds = sorted({"str" if issubclass(kind, str) else kind.__name__ for kind in set(map(type, flat))})
     if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
         raise ValueError(f"the tags of {who} must be strings or whole numbers, all of one kind; they are {', '.join(kinds)}")
     distinct = sorted(set(flat))
@@ -102,11 +109,15 @@ def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
 
 def check_lengths(y: Any, lengths: list[int], who: str = "y") -> None:
     """Raise unless there is a list of tags for each sequence, and a tag for each of its tokens."""
+    if not hasattr(y, "__len__"):
+        raise TypeError(f"{who} is a {type(y).__name__}: it must be a list with a list of tags for each sequence")
     if len(y) != len(lengths):
         raise ValueError(f"X has {len(lengths)} sequences and {who} has {len(y)}")
     for i, (tags, n) in enumerate(zip(y, lengths, strict=True)):
         if isinstance(tags, str):
             raise ValueError(f"{who}[{i}] is the string {tags!r:.40}: it must be a list with a tag for each token")
+        if not hasattr(tags, "__len__"):
+            raise TypeError(f"{who}[{i}] is {tags!r:.40}: it must be a list with a tag for each token")
         if len(tags) != n:
             raise ValueError(f"{who}[{i}] has {len(tags)} tags for {n} tokens")
 

@@ -158,7 +158,7 @@ class SequenceLedger:
     def mistaken(self, encoded: Encoded | None) -> tuple[Encoded, Ints]:
         """Return the sequences, and the place of each mistake's one among them."""
         if self.absent:
-            raise ValueError("the mistakes were left out of the model file: nothing can be replayed")
+            raise ValueError("the mistakes were not kept, on shards or in the model file: nothing can be replayed")
         lengths = np.diff(self.ends, prepend=0)
         if encoded is None:
             if not np.isin(self.sequence, self.stored_numbers).all():

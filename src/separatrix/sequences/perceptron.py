@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from separatrix.data.errors import DataError
 from separatrix.engine.loop import train
 from separatrix.engine.parameters import (
     Constraint,
@@ -58,7 +59,7 @@ class SequencePerceptron(SequenceTagger):
         share of right tags on them, and go back to the best pass
     random_state : seed for the orders and for what is held out
     record : store the tokens of mistaken sequences, so that the ledger can be replayed without X
-    n_jobs : how many threads tag; None: 1, -1: one for each core
+    n_jobs : how many threads tag; None: OMP_NUM_THREADS, or one for each core; the tags are the same
     verbose : 1 shows a progress bar
 
     Attributes
@@ -159,8 +160,8 @@ class SequencePerceptron(SequenceTagger):
         if weight.size and not weight.any():
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
         run = self.new_run(classes, features.n)
-        self._check_scheme(tags, encoded.starts, classes)
-        chance = self._seed()
+        self.check_scheme(tags, encoded.starts, classes)
+        chance = self.seed()
         held_out = self._held_out(X_val, y_val, features, run, encoded, codes, weight, chance)
         if held_out is not None and held_out.encoded is encoded:
             weight = np.ones(len(encoded)) if not weight.size else weight
@@ -168,7 +169,14 @@ class SequencePerceptron(SequenceTagger):
             held_out = _taken(held_out, np.flatnonzero(held_out.weight == 0.0))
         tagged = TaggedSequences(encoded, codes, frozen(weight))
         accuracy = None if held_out is None else partial(self._accuracy, run, held_out)
-        passes = SequencePasses(run, tagged, partial(self._order, len(encoded), chance), accuracy)
+        self.make_passes(SequencePasses(run, tagged, partial(self.order_of, len(encoded), chance), accuracy), features)
+        if self.record:
+            run.ledger.store(encoded, 0)
+        run.n_sequences = len(encoded)
+        return self
+
+    def make_passes(self, passes: SequencePasses, features: inputs.Features) -> None:
+        """Make passes until there is a reason to stop, and publish what was learned."""
         why = reasons(
             order=self.order,
             max_iter=self.max_iter,
@@ -178,15 +186,14 @@ class SequencePerceptron(SequenceTagger):
         )
         with passes_bar(self.verbose, self.max_iter, self.public_name()) as report:
             history = train(passes, why, after_pass=lambda history: report(*history.news()))
-        if self.record:
-            run.ledger.store(encoded, 0)
-        run.n_sequences = len(encoded)
-        self.run_, self.features_, self.classes_ = run, features, classes
+        run = passes.run
+        for name in ("shard_mistakes_", "mix_"):
+            self.__dict__.pop(name, None)
+        self.run_, self.features_, self.classes_ = run, features, run.ledger.classes
         self.mistakes_per_pass_ = history.mistakes[: len(run.ledger.pass_starts)]
         self.n_iter_, self.converged_ = len(self.mistakes_per_pass_), history.ended == "clean"
         self.validation_scores_ = history.scores
         self._forget_weights()
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Present each sequence once, in the order given; tags and features that are new get weights of 0.
@@ -220,12 +227,12 @@ class SequencePerceptron(SequenceTagger):
         weight = frozen(example_weight(sample_weight, len(encoded)))
         if fitted:
             grown = inputs.grown(run.ledger.classes, tags.names, classes)
-            self._check_scheme(tags, encoded.starts, grown[-1][0])
+            self.check_scheme(tags, encoded.starts, grown[-1][0])
             for step in grown[1:]:
                 run.insert_class(*step)
         else:
             known = inputs.with_declared(tags.names, classes)
-            self._check_scheme(tags, encoded.starts, known)
+            self.check_scheme(tags, encoded.starts, known)
             run = self.new_run(known, features.n)
         codes = tags.among(run.ledger.classes)
         if not run.ledger.pass_starts:
@@ -246,31 +253,34 @@ class SequencePerceptron(SequenceTagger):
         """Raise for what `partial_fit` would refuse; nothing is learned."""
         encoded = self.encode(X)
         tags = inputs.read_tags(y, encoded)
-        self._check_scheme(tags, encoded.starts, inputs.grown(self.classes_, tags.names)[-1][0])
+        self.check_scheme(tags, encoded.starts, inputs.grown(self.classes_, tags.names)[-1][0])
 
-    def _check_scheme(self, tags: inputs.Tags, starts: Ints, classes: Array) -> None:
-        """Raise for tags that the scheme forbids: no path could ever be right."""
+    def check_scheme(
+        self, tags: inputs.Tags, starts: Ints, classes: Array, where: Callable[[int, int], str] = "token y[{}][{}]".format
+    ) -> None:
+        """Raise for tags that the scheme forbids: no path could ever be right. `where` names token t of sequence i."""
         codes, forbidden = tags.among(classes), forbidden_transitions(classes, self.scheme)
-        place = first_forbidden(codes, starts, forbidden, len(classes))
-        if place is None:
+        found = first_forbidden(codes, starts, forbidden, len(classes))
+        if found is None:
             return
-        i, t = place
+        i, t = found
         path = classes[codes[starts[i] : starts[i + 1]]].tolist()
         before = f"after {path[t - 1]!r}" if t else "at the start"
         what = f"{path[t]!r} {before}" if t < len(path) else f"{path[-1]!r} at the end"
-        raise ValueError(
-            f"y[{i}] has {what} (token {min(t, len(path) - 1)}), which scheme={self.scheme!r} forbids: correct them, or use "
-            "scheme=None"
-        )
+        place = where(i, min(t, len(path) - 1))
+        raise DataError(f"{place} has {what}, which scheme={self.scheme!r} forbids: correct it, or leave out scheme=")
 
-    def _seed(self) -> int:
+    def seed(self) -> int:
+        """Return the seed of the orders and of what is held out."""
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(random_generator(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _order(self, n: int, chance: int, number: int) -> Ints:
+    def order_of(self, n: int, chance: int, number: int, shard: int = 0) -> Ints:
         """Return the order of pass `number`, from 0."""
-        return np.arange(n) if self.order == "cyclic" else np.random.default_rng([chance, number]).permutation(n)
+        if self.order == "cyclic":
+            return np.arange(n)
+        return np.random.default_rng([chance, number, *([shard] if shard else ())]).permutation(n)
 
     def _held_out(
         self,
@@ -289,9 +299,7 @@ class SequencePerceptron(SequenceTagger):
         if X_val is not None:
             validation = features.encode(X_val, False)
             tags = inputs.read_tags(y_val, validation, "y_val")
-            places = {tag: code for code, tag in enumerate(run.ledger.classes.tolist())}
-            known = np.array([places.get(tag, -1) for tag in tags.names.tolist()], np.int32)
-            return TaggedSequences(validation, known[tags.codes])
+            return TaggedSequences(validation, tags.known_among(run.ledger.classes))
         if not self.early_stopping:
             return None
         flags = np.ones(len(encoded))

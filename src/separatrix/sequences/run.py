@@ -17,6 +17,7 @@ from separatrix.sequences.schemes import forbidden_transitions
 
 BLOCK_TOKENS = 1 << 16
 """A call of the kernel presents about so many tokens, after which Ctrl-C is heard."""
+SAFELY_FINITE = 1e300
 
 
 class TaggedSequences(NamedTuple):
@@ -28,9 +29,9 @@ class TaggedSequences(NamedTuple):
 
 
 def room_for(longest: int, K: int) -> tuple[Array, ...]:
-    """Return what the kernels need to find the best path of a sequence: emissions, back, leads, path and links."""
-    longest = max(1, longest)
-    kinds = ((longest * K, "f8"), (longest * K, "i8"), (2 * K, "f8"), (longest, "i4"), ((K + 1) ** 2, "f8"))
+    """Return what the kernels need to find the best path of a sequence: emissions, leads, path and links."""
+    longest = max(2, longest)
+    kinds = ((longest * K, "f8"), (longest * K, "f8"), (longest, "i4"), ((K + 1) ** 2, "f8"))
     return tuple(np.zeros(size, kind) for size, kind in kinds)
 
 
@@ -146,6 +147,11 @@ class SequenceRun:
             W, T = W.copy(), T.copy()
         return W.reshape(self.n_features, K), T.reshape(K + 1, K + 1)
 
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the last weights of features and of transitions, and the lazy sums of both, to be read and written."""
+        n = self.n_features * self.K
+        return self._W[:n].reshape(self.n_features, self.K), self._T, self._U[:n].reshape(self.n_features, self.K), self._UT
+
     def is_finite(self) -> bool:
         """Tell whether no weight has outgrown float64."""
         return all(bool(np.isfinite(array.sum())) for array in (self._W, self._T, self._U, self._UT))
@@ -240,5 +246,8 @@ class SequencePasses:
         return "undecided"
 
     def is_finite(self) -> bool:
-        """Tell whether no weight has outgrown float64."""
-        return self.run.is_finite()
+        """Tell whether no weight has outgrown float64; the weights are looked at only where that could be."""
+        entries, ledger = self.tagged.encoded, self.run.ledger
+        largest = float(ledger.correction.sum()) * ledger.steps * len(entries.indices)
+        largest *= max(1.0, float(np.abs(entries.data).max(initial=0.0)))
+        return largest < SAFELY_FINITE or self.run.is_finite()

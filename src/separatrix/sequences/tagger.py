@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from separatrix.data.streams import in_order
 from separatrix.engine.parameters import NotFittedError, Parameterized
 from separatrix.engine.parcel import Parcel, State, StateError, flag, whole, word
-from separatrix.engine.rows import Array, Floats
+from separatrix.engine.rows import Array, Floats, Ints
+from separatrix.kernels.threads import in_order, threads_of
 from separatrix.learners.inputs import example_weight
 from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
-from separatrix.sequences.templates import TemplateFeatures, threads_of
+from separatrix.sequences.templates import TemplateFeatures
 
 if TYPE_CHECKING:
     from separatrix.sequences.bounds import SequenceBounds
     from separatrix.sequences.explaining import TokenExplanation
     from separatrix.sequences.tracing import SequenceTrace
+
+SENTENCE = 1 << 15
+"""To tag one sentence costs about as much as to read so many bytes."""
 
 
 class SequenceTagger(Parameterized):
@@ -40,6 +43,9 @@ class SequenceTagger(Parameterized):
     validation_scores_: list[float]
     converged_: bool
     n_iter_: int
+    shard_mistakes_: Ints
+    """Of a training on shards: the mistakes of each pass and shard; `mix_` is how weights were mixed."""
+    mix_: str
 
     def is_fitted(self) -> bool:
         """Tell whether there is anything to predict with."""
@@ -115,7 +121,7 @@ class SequenceTagger(Parameterized):
         if kind not in (None, self.features_.kind):
             raise ValueError(f"X has {inputs.KINDS[kind]}, but the model was trained on {inputs.KINDS[self.features_.kind]}")
         if isinstance(self.features_, TemplateFeatures):
-            return self.features_.encode(X, False, threads=threads_of(self.n_jobs))
+            return self.features_.encode(X, False, threads=threads_of(self.n_jobs, len(X) * SENTENCE))
         return self.features_.encode(X, False)
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -127,7 +133,7 @@ class SequenceTagger(Parameterized):
 
     def predict_codes(self, encoded: Encoded) -> Array:
         """Return the place among `classes_` of the tag of each token, one sequence after the other."""
-        threads = threads_of(self.n_jobs)
+        threads = threads_of(self.n_jobs, len(encoded) * SENTENCE)
         bounds = np.searchsorted(encoded.starts, np.linspace(0, int(encoded.starts[-1]), 4 * threads + 1)[1:-1]).tolist()
         bounds = sorted({0, *(bounds if threads > 1 else ()), len(encoded)})
         weights = *self.weights(), self.run_.forbidden

@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from separatrix.data.errors import did_you_mean
-from separatrix.data.streams import cores, in_order
 from separatrix.engine.parcel import Parcel, State, StateError, whole
 from separatrix.engine.rows import NO_WEIGHT, Array, frozen
 from separatrix.kernels.sequences import templates as kernels
+from separatrix.kernels.threads import in_order
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.tokens import Sentences, Values, distinct, padded
 
@@ -305,10 +305,32 @@ class TemplateFeatures:
             keys = parcel.take(f"{at}.keys", "u8", (-1,))
             if len(np.unique(keys)) != len(keys) or not used:
                 raise StateError(f"{at}.keys has a feature twice")
-            features._keys, features._size = keys.copy(), len(keys)
-            features._numbers = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), np.int32)
-            kernels.fill(features._keys, features._size, features._numbers)
+            features._number(keys.copy())
         return features
+
+    def _number(self, keys: Array) -> None:
+        """Give the features of these hashes, all different, numbers in their order."""
+        self._keys, self._size = keys, len(keys)
+        self._numbers = np.zeros(1 << max(4, (2 * len(keys)).bit_length()), np.int32)
+        kernels.fill(self._keys, self._size, self._numbers)
+
+    def join(self, other: TemplateFeatures) -> None:
+        """Take in the features that others met, in their order: those of shards are numbered as those of one file."""
+        if other.n_columns != self.n_columns:
+            raise ValueError(f"some tokens have {self.n_columns} columns, and others {other.n_columns}")
+        if not self.hashed_to:
+            keys = np.append(self._keys[: self._size], other._keys[: other._size])
+            _, first = np.unique(keys, return_index=True)
+            self._number(keys[np.sort(first)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: without the room for more features, and without what follows from the rest."""
+        state = vars(self) | {"_keys": self._keys[: self._size]}
+        return {name: value for name, value in state.items() if name not in ("_numbers", "_views", "_parts")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._number(self._keys)
 
 
 def _seed(template: str) -> int:
@@ -336,8 +358,3 @@ def _blocks(starts: Array) -> list[tuple[int, int]]:
     marks = np.searchsorted(starts, np.arange(0, starts[-1], BLOCK_TOKENS), side="left")
     bounds = np.unique([*marks.tolist(), len(starts) - 1]).tolist()
     return list(pairwise(bounds))
-
-
-def threads_of(n_jobs: int | None) -> int:
-    """Return how many threads `n_jobs` means: None is 1, −1 all cores."""
-    return 1 if n_jobs is None else cores() if n_jobs < 0 else n_jobs
