@@ -87,17 +87,16 @@ class Data:
         least, w = rational(part["least"]), self.direction(part["direction"])
         square = sum(v * v for j, v in enumerate(w) if j % self.m < width)
         demand(least > 0 and min(lead for *_, lead in self.leads(w)) >= least, "a lead is below the least")
-        fine = (
-            len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024 and Q(part["lower"]) ** 2 * square <= least**2
-        )
-        demand(fine and (width == self.m or self.K == 2), "the lower margin is too high, or K > 2 have a geometric one")
+        ordered = len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024
+        fine = ordered and Q(part["lower"]) ** 2 * square <= least**2 and (width == self.m or self.K == 2)
+        demand(fine, "the lower margin is too high, or K > 2 have a geometric one")
         total, weight = self.combination(part["weights"])
         short = sum(v * v for v in total[: None if self.K > 2 else width]) <= (Q(part["upper"]) * weight) ** 2
         demand(short and (width == self.m or total[-1] == 0), "the upper margin is too low, or its weights do not balance")
         return least**2 / square
 
 
-def rank(rows, prime=2**61 - 1):  # modulo a prime, which is never above the true one
+def rank(rows, prime=2**61 - 31):  # modulo a prime, which is never above the true one; modulo 2⁶¹ − 1, 2⁶¹ would be 1
     count = 0
     while rows := [row for row in rows if any(v % prime for v in row)]:
         pivot, count = rows.pop(), count + 1

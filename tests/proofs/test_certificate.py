@@ -291,7 +291,7 @@ def test_the_time_limit_leaves_it_undecided():
 @pytest.mark.parametrize("exact", ["auto", True])
 def test_the_interval_holds_where_the_nearest_point_is_not_found(monkeypatch, exact):
     X, y = load_iris(return_X_y=True)
-    monkeypatch.setattr("separatrix.proofs.margin_interval.nearest", lambda Z: None)
+    monkeypatch.setattr("separatrix.proofs.search.margin_interval.nearest", lambda Z: None)
     certificate = certify(X, y == 0, exact=exact)
     assert certificate.verdict == "separable" and certificate.verify(X, y == 0)
     low, high = certificate.geometric_margin

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from separatrix.engine.rows import Rows
-from separatrix.proofs.exact_signs import exact_signs, is_balanced
-from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.search.exact_signs import exact_signs, is_balanced
+from separatrix.proofs.search.pairs import Pairs
 
 
 def naive_signs(X, codes, K, bias, w):

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 
 from separatrix import Certificate, certify
 from support.exact_oracle import answer
@@ -72,6 +73,16 @@ def test_a_power_of_two_changes_the_margin_and_nothing_else(exponent, bias):
         lower, upper = checked(X, y, fit_intercept=False).margin
         assert certificate.margin == pytest.approx((np.ldexp(lower, exponent), np.ldexp(upper, exponent)), rel=1e-9)
         assert certificate.mistake_bound == 26
+
+
+def test_the_longest_row_is_found_where_squares_underflow():
+    """The squares of the third row are rounded to less than those of the first, although it is longer."""
+    unit = 8.89103499794031e-163
+    X = np.array([[2, -2], [-1, 2], [-1, 3], [-2, -1], [2, -2]]) * unit
+    for form in (np.asarray, sp.csr_matrix):
+        certificate = certify(form(X), [0, 1, 2, 3, 1])
+        assert certificate.verdict == "inseparable" and certificate.verify(form(X), [0, 1, 2, 3, 1])
+        assert certificate.proof.radius_squared == 1 + Fraction(float(X[2, 0])) ** 2 + Fraction(float(X[2, 1])) ** 2
 
 
 def test_a_radius_that_is_too_large_is_refused_where_squares_underflow():

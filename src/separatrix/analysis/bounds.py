@@ -78,6 +78,20 @@ def generalisation_bound(mistakes: int, n: int, delta: float = 0.05) -> float:
     return mistakes / n + sqrt(2.0 * log(1.0 / delta) / n)
 
 
+def asking_bound(radius: float, gamma: float, b: float, loss: float = 0.0) -> float:
+    """(1 + R²/2b)·L/γ + (2b + R²)²/(8bγ²): expected errors of the perceptron rule that asks for labels, one pass, w = 0.
+
+    A label is asked for with probability b/(b + |margin|) under the weights that learn, and only then learned from; errors
+    on examples that were not asked for count, too. L ≥ Σ max(0, γ − y⟨u,x̃⟩) for any u of length 1 and any γ > 0; L = 0 where
+    γ is a margin of the data, and b = R²/2 then gives R²/γ². K classes jointly: √2·R in place of R, and the lead in place of
+    the margin (Cesa-Bianchi, Gentile, Zaniboni 2006).
+    """
+    if not b > 0.0:
+        raise ValueError(f"b must be above 0, got {b}")
+    square = radius**2
+    return (1.0 + square / (2.0 * b)) * loss / _positive(gamma) + (2.0 * b + square) ** 2 / (8.0 * b * gamma**2)
+
+
 def mixing_bound(radius: float, gamma: float) -> float:
     """R²/γ²: Σ over passes and shards of (mixing weight × mistakes) under iterative parameter mixing, separable data.
 
@@ -228,7 +242,9 @@ def report(
             why = "no separator was found within the time limit"
     gamma = None if None in gammas else min(g for g in gammas if g is not None)
     risk = None
-    if passes == 1 and not ovr and model.run_.order != "random" and ledger.start is None and not hasattr(model, "C_"):
+    is_one_pass = passes == 1 and not ovr and model.run_.order != "random"
+    presented_all = model.n_seen_ >= rows.n  # a training that asks for labels leaves rows out, and not at random
+    if is_one_pass and presented_all and ledger.start is None and not hasattr(model, "C_"):
         risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from separatrix.engine.rows import Floats, Ints
-from separatrix.proofs.exact_signs import is_balanced
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Witness
-from separatrix.proofs.rationals import dependency
+from separatrix.proofs.search.exact_signs import is_balanced
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import dependency
 
 _CELLS = 2_000_000
 """The linear programs over all pairs are solved where these have at most so many numbers."""

@@ -34,12 +34,12 @@ from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.learners.linear import AveragedLearner, PocketLearner
 from separatrix.proofs.clock import TimeUp, watched
-from separatrix.proofs.exact_signs import exact_signs, is_balanced
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Direction, Proof, Witness
 from separatrix.proofs.prover import prove
-from separatrix.proofs.wide import summed
+from separatrix.proofs.search.exact_signs import exact_signs, is_balanced
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.wide import summed
 
 _FIRST_LOOK, _LAST_LOOK = 0.1, 0.25
 _PROVER_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)

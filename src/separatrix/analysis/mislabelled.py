@@ -21,7 +21,7 @@ from separatrix.engine.labels import Codes, check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.learners.linear import AveragedLearner, LastLearner
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.search.pairs import Pairs
 
 _FOLDS, _REPEATS, _PASSES = 10, 2, 10
 _WITNESS_CELLS = 2_000_000

@@ -297,7 +297,7 @@ def presentations(model: LinearLearner, examples: Rows, codes: Codes) -> Iterato
     passes = len(run.ledger.pass_starts) if run.ledger.cut is None else run.ledger.cut.pass_number
     chosen_order = order_for(run.order, examples, codes)
     for number in range(passes):
-        for order, begin, end, _ in visits(chosen_order, examples, run.seed, number):
+        for order, begin, end, _ in visits(chosen_order, examples, run.seed, number, run.gaps):
             which = order[begin:end] if order.size else np.arange(begin, end)
             if run.left_out.size:
                 which = which[~np.isin(which, run.left_out)]

@@ -26,11 +26,11 @@ from separatrix.proofs import checker
 from separatrix.proofs.clock import TimeUp, begin, check_time, watched
 from separatrix.proofs.document import as_json, from_text
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Proof, Witness
 from separatrix.proofs.prover import prove
-from separatrix.proofs.rationals import root
-from separatrix.proofs.wide import summed
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import root
+from separatrix.proofs.search.wide import summed
 from separatrix.proofs.wording import as_html, lines
 
 Progress = Callable[[str, str | None], None]

@@ -11,22 +11,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints, Rows
-from separatrix.proofs.clock import TimeUp, begin
-from separatrix.proofs.exact_signs import exact_signs
-from separatrix.proofs.margin_interval import at_least, flattened, interval, primitive, squared
-from separatrix.proofs.pairs import Pairs
+from separatrix.proofs.clock import TimeUp, begin, check_time
 from separatrix.proofs.proof import MarginProof, Proof, Witness
-from separatrix.proofs.rationals import Whole, dependency, root_above, root_below
-from separatrix.proofs.refinement import search as refined_search
-from separatrix.proofs.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
-from separatrix.proofs.separation import Face, Signs, climb, equations, lifted
-from separatrix.proofs.separator_search import Failures, Field, decide, perceptron_run
-from separatrix.proofs.wide import WIDE, WidePairs, separable
+from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.first_witness import first_witness, first_witness_with, together
+from separatrix.proofs.search.joint_search import confused_classes, descend, of_classes
+from separatrix.proofs.search.margin_interval import at_least, flattened, interval, primitive, squared
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
+from separatrix.proofs.search.refinement import search as refined_search
+from separatrix.proofs.search.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
+from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
+from separatrix.proofs.search.separator_search import Failures, Field, decide, perceptron_run
+from separatrix.proofs.search.wide import WIDE, WidePairs, separable
 
 Offer = Callable[[Proof], None]
 
@@ -37,6 +41,8 @@ _CYCLIC_PASSES = 20
 _SHUFFLED_PASSES = 30
 _JOINT_PASSES = 200
 """With more classes the hull has so many dimensions that many passes cost less than one nearest point."""
+_JOINT = 200
+"""With more classes and more weights than this, Newton's method of `joint_search` comes before the search."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
@@ -103,12 +109,12 @@ def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) ->
     return proof
 
 
-def _separator_or_witness(pairs: Pairs) -> Any:
-    """Return a separator w (floats or fractions), or the face of a first witness, or None."""
+def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> Any:
+    """Return a separator w (floats or fractions), or the face of a first witness, or None; `tell` what is done now."""
     scales = pairs.column_scales()
     at_columns_size = with_columns_divided(pairs, scales)
     searched = pairs if at_columns_size is None else at_columns_size
-    begin("training a perceptron")
+    tell("training a perceptron")
     w, hard = _perceptron(searched)
     shifts: list[list[int]] = [[]]
 
@@ -143,10 +149,25 @@ def _separator_or_witness(pairs: Pairs) -> Any:
         field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
     else:
         field = Field(pairs.dim, searched.leads, searched.vectors, whole)
-    begin("searching for a separator or a witness")
+    tell("searching for a separator or a witness")
+    if pairs.K > 2 and pairs.dim > _JOINT and searched is pairs:
+        descent = descend(pairs, scales)
+        result = accept_separator(descent.w) if descent.leads.min() > 0 else None
+        if result is not None and not isinstance(result, Failures):
+            return result
+        for classes in confused_classes(pairs, descent) if tell is begin else ():
+            alone, numbers = of_classes(pairs, classes)
+            face = _separator_or_witness(alone, lambda _: check_time())
+            if isinstance(face, Face):
+                return Face(numbers[face.pairs], face.weights, None)
+        which, weights = descent.nearly_balanced(pairs.K)
+        exact = balanced(pairs, which, weights) if 0 < which.size <= 4 * pairs.dim else None
+        if exact is not None:
+            return Face(which, exact, None)
+        hard = np.union1d(hard, descent.hardest(2 * pairs.dim))
     answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
     if answer is None:
-        begin("refining linear programs")
+        tell("refining linear programs")
         answer = refined_search(pairs, hard, accept_whole, accept_witness)
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
@@ -189,7 +210,8 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
     """Return the weights of a clean pass, if one came, and the pairs of each class with the smallest leads."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
-        w, clean = _trained(pairs, "shuffle", _SHUFFLED_PASSES if pairs.K == 2 else _JOINT_PASSES)
+        passes = _JOINT_PASSES if 2 < pairs.K and pairs.dim <= _JOINT else _SHUFFLED_PASSES
+        w, clean = _trained(pairs, "shuffle", passes)
     leads = pairs.leads(w)
     chosen: list[Ints] = []
     each = max(5, (50 + pairs.m) // pairs.K)
@@ -276,31 +298,58 @@ def _is_decisive(pairs: Pairs, which: Ints) -> bool:
     return pairs.bias or (len(sides) == 2 if pairs.K == 2 else False in sides)
 
 
-def _not_separable(pairs: Pairs, blank: Proof, first: Face, offer: Offer) -> Proof:
-    witness = pairs.witness(first.pairs, first.weights)
+def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Proof:
+    def proven(face: Face) -> Proof:
+        return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
 
     def signs_of(w: list[Fraction]) -> Any:
         return exact_signs(pairs, w)
 
-    decided = replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, first.pairs) else blank
+    decided = proven(found) if _is_decisive(pairs, found.pairs) else blank
     if decided is not blank and pairs.rows.n * pairs.dim > _SOON:
         offer(decided)
+    first = first_witness(pairs, found)
+    decided = proven(first) if _is_decisive(pairs, first.pairs) else decided
     try:
         begin("telling overlap from quasi-complete separation")
-        face = climb(pairs, first, pairs.column_scales(), signs_of, last_resort=False)
+        spanned = _joined_classes(pairs, first) if pairs.K > 2 and pairs.dim > _JOINT else first
+        face = climb(pairs, spanned, pairs.column_scales(), signs_of, last_resort=False)
         moved = recoordinated(pairs) if not face.complete else None
         if moved is not None:
             face = _climb_moved(moved, face, signs_of)
     except TimeUp:
         return decided
-    if decided is blank:
-        decided = _touching_or_not(pairs, blank, witness, face)
+    if not _is_decisive(pairs, first.pairs):
+        decided = _touching_or_not(pairs, decided, first, face)
     if not face.complete or decided.verdict == "undecided":
         return decided
     if face.direction is not None:
         return replace(decided, separation="quasi-complete", direction=pairs.direction(primitive(face.direction)))
     spanning: Witness = pairs.witness(face.pairs, face.weights)
     return replace(decided, separation="overlap", spanning=spanning, equations=equations(pairs, face))
+
+
+def _joined_classes(pairs: Pairs, first: Face) -> Face:
+    """Return a larger face: that of `first` and the faces of two classes at a time, until these connect all classes.
+
+    Where the rows of two classes overlap, a weakly separating w gives every row the same score for both. So few faces
+    often span all pairs, in d dimensions each where a search among all classes has K·d.
+    """
+    balanced = dict(zip(first.pairs.tolist(), first.weights, strict=True))
+    group = list(range(pairs.K))
+    for k, rival in combinations(range(pairs.K), 2):
+        if group[k] == group[rival]:
+            continue
+        alone, numbers = of_classes(pairs, [k, rival])
+        face = _separator_or_witness(alone, lambda _: check_time())
+        if not isinstance(face, Face):
+            continue
+        face = climb(alone, face, alone.column_scales(), partial(exact_signs, alone), last_resort=False)
+        for number, weight in zip(numbers[face.pairs].tolist(), face.weights, strict=True):
+            balanced[number] = balanced.get(number, Fraction(0)) + weight
+        if face.complete and face.direction is None:
+            group = [group[rival] if other == group[k] else other for other in group]
+    return Face(np.array(list(balanced), np.int64), list(balanced.values()), None)
 
 
 def _climb_moved(moved: MovedPairs, face: Face, signs_of: Signs) -> Face:
@@ -311,21 +360,26 @@ def _climb_moved(moved: MovedPairs, face: Face, signs_of: Signs) -> Face:
     return face
 
 
-def _touching_or_not(pairs: Pairs, blank: Proof, witness: Witness, face: Face) -> Proof:
-    """Return the verdict without a bias, where the first witness has pairs of one side only.
+def _touching_or_not(pairs: Pairs, decided: Proof, first: Face, face: Face) -> Proof:
+    """Return the verdict without a bias, where the first witness has pairs of one side only; `decided` is what is known.
 
-    If the final face holds a pair of the other side as well, the data are inseparable; if not, and the direction is positive
+    If the final face holds a pair of the other side as well, the data are inseparable: the witness is the first one that has
+    the first such pair, together with the first witness of all where that is needed. If not, and the direction is positive
     outside the face, they are touching.
     """
-    if _is_decisive(pairs, face.pairs):
-        return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
-    for pair in np.flatnonzero(face.inside & pairs.exist):
-        if _is_decisive(pairs, np.append(face.pairs, pair)):
-            enlarged = lifted(pairs, face, np.array([pair]))
-            if enlarged is not None:
-                return replace(blank, verdict="inseparable", witness=pairs.witness(enlarged.pairs, enlarged.weights))
-    if not face.complete or face.direction is None:
-        return blank
+    inside = np.flatnonzero(face.inside & pairs.exist)
+    for pair in inside:
+        if not _is_decisive(pairs, np.append(first.pairs, pair)):
+            continue
+        enlarged = first_witness_with(pairs, inside, int(pair))
+        if enlarged is None:
+            enlarged = face if _is_decisive(pairs, face.pairs) else lifted(pairs, face, np.array([pair]))
+        elif not _is_decisive(pairs, enlarged.pairs):
+            enlarged = together(first, enlarged)
+        if enlarged is not None:
+            return replace(decided, verdict="inseparable", witness=pairs.witness(enlarged.pairs, enlarged.weights))
+    if not face.complete or face.direction is None or decided.verdict == "inseparable":
+        return decided
     (side,) = _sides(pairs, face.pairs)
     ties = "first" if pairs.K > 2 else ("+1" if side else "-1")
-    return replace(blank, verdict="touching", ties=ties, witness=witness)
+    return replace(decided, verdict="touching", ties=ties, witness=pairs.witness(first.pairs, first.weights))

@@ -2,8 +2,8 @@
 
 A logistic likelihood has a finite maximum exactly if no direction w has all leads ⟨w,a⟩ ≥ 0 and one > 0 (Albert and Anderson
 1984). Along such a direction the likelihood rises for ever. The direction of the certificate is positive on every pair on
-which any such direction is (`proofs/separation.py`), so the rows with a positive lead are all that are separated. Its signs
-are those of every such direction where only one exists; where there are more, `signs.py` examines each coefficient.
+which any such direction is (`proofs/search/separation.py`), so the rows with a positive lead are all that are separated. Its
+signs are those of every such direction where only one exists; where there are more, `signs.py` examines each coefficient.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from separatrix.analysis.separation.signs import certain_signs
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Ints, Rows
 from separatrix.proofs.certificate import Certificate, Progress, certify
-from separatrix.proofs.exact_signs import exact_signs
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Witness
+from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.pairs import Pairs
 
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""

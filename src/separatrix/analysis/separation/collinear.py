@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.engine.rows import Floats, Ints, Rows
-from separatrix.proofs.exact_signs import exact_signs
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import System, independent
-from separatrix.proofs.separation import reduced
+from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import System, independent
+from separatrix.proofs.search.separation import reduced
 
 Dependencies = dict[int, dict[int, Fraction]]
 """For each column that is a combination of columns before it: these, with their coefficients. The intercept comes first."""

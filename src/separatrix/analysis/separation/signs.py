@@ -19,10 +19,10 @@ from separatrix.analysis.separation.collinear import MOST_CELLS, Dependencies
 from separatrix.engine.rows import Ints, Rows
 from separatrix.kernels import modular
 from separatrix.proofs.certificate import checked_proof
-from separatrix.proofs.exact_signs import exact_signs
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Witness
-from separatrix.proofs.rationals import dependency, eliminated, independent, residues
+from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import dependency, eliminated, independent, residues
 
 _SIGN_CELLS = 1e6
 """Up to this many rows × columns² × coefficients each sign is examined by a proof of its own: about a second."""

@@ -23,10 +23,10 @@ import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import TimeUp, check_time
-from separatrix.proofs.nearest_point import nearest, worst
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import Direction, MarginProof, Witness
-from separatrix.proofs.rationals import System, Whole, independent, root, root_above, root_below
+from separatrix.proofs.search.nearest_point import nearest, worst
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import System, Whole, independent, root, root_above, root_below
 
 _GOAL = 1e-9
 """The relative width of the interval at which the search stops."""

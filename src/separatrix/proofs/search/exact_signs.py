@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import check_time
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import Whole, whole_columns
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import Whole, whole_columns
 
 Signs = NDArray[np.int8]
 

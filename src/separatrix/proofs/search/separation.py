@@ -22,9 +22,9 @@ import numpy as np
 from separatrix.engine.rows import Floats, Ints, frozen
 from separatrix.kernels import modular
 from separatrix.proofs.clock import check_time
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import System, Whole, dependency, eliminated, independent
-from separatrix.proofs.separator_search import Failures, Field, decide
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import System, Whole, dependency, eliminated, independent
+from separatrix.proofs.search.separator_search import Failures, Field, decide
 
 Signs = Callable[[list[Fraction]], Any]
 """The exact sign of ⟨w,a⟩ for every pair."""
@@ -132,27 +132,29 @@ def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
 
 
 def shortened(pairs: Pairs, which: Ints, weights: list[Fraction]) -> list[Fraction]:
-    """Return weights that balance the same pairs, in fewer digits: each step upward would add those of a determinant.
-
-    All weights but those of a basis are rounded, and these are solved for. Where one would no longer be positive, they all
-    stay as they are.
-    """
-    top = max(weights)
+    """Return weights that balance the same pairs, in fewer digits: each step upward would add those of a determinant."""
     if max(weight.denominator.bit_length() for weight in weights) < _LONG_WEIGHTS:
         return weights
+    top = max(weights)
+    return balanced(pairs, which, [float(weight / top) for weight in weights]) or weights
+
+
+def balanced(pairs: Pairs, which: Ints, weights: list[float]) -> list[Fraction] | None:
+    """Return exact weights near these that balance the pairs, or None where one of them would not be positive.
+
+    All weights but those of a basis stay as they are, and these are solved for. The basis is taken from the first pairs.
+    """
     table, _ = reduced(pairs, which)
     basis, columns = independent(table)
     others = sorted(set(range(len(which))) - set(basis))
-    rounded = [Fraction(float(weights[t] / top)) for t in others]
+    rounded = [Fraction(weights[t]) for t in others]
     if not all(rounded):
-        return weights
+        return None
     scale = max((weight.denominator for weight in rounded), default=1)
     right = np.array([int(weight * scale) for weight in rounded], object) @ table[np.ix_(others, columns)]
     solved = [weight / scale for weight in System(table[np.ix_(basis, columns)].T.copy()).solve(-right)]
-    if not all(weight > 0 for weight in solved):
-        return weights
-    short = dict(zip([*others, *basis], [*rounded, *solved], strict=True))
-    return [short[t] for t in range(len(which))]
+    exact = dict(zip([*others, *basis], [*rounded, *solved], strict=True))
+    return [exact[t] for t in range(len(which))] if all(weight > 0 for weight in solved) else None
 
 
 def climb(pairs: Pairs, first: Face, scales: Floats, signs_of: Signs, last_resort: bool) -> Face:

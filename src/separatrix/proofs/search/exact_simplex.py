@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from separatrix.proofs.clock import check_time
-from separatrix.proofs.rationals import Whole
+from separatrix.proofs.search.rationals import Whole
 
 
 def alternative(rows: Whole, free: Whole, deadline: float) -> tuple[list[Fraction] | None, list[Fraction] | None]:

@@ -23,9 +23,9 @@ import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import check_time
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import Whole
-from separatrix.proofs.separator_search import Failures, balance, solver_options
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import Whole
+from separatrix.proofs.search.separator_search import Failures, balance, solver_options
 
 Answer = TypeVar("Answer")
 AcceptSeparator = Callable[[list[Fraction]], Answer | Failures]

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.kernels.modular import PRIME
 from separatrix.proofs.proof import Direction, Witness
-from separatrix.proofs.rationals import Whole, whole_columns
+from separatrix.proofs.search.rationals import Whole, whole_columns
 
+_ORDINARY = 400
+"""Squares of numbers within 2^±400 neither underflow nor overflow."""
 _LOWEST = -1074
 """The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
 
@@ -140,7 +142,7 @@ class Pairs:
         """Return for each column of x̃ the power of two nearest above its largest size: dividing by it is exact."""
         tops = np.zeros(self.m)
         tops[self.rows.d :] = 1.0
-        for begin, end, _, _ in self.rows.blocks():
+        for begin, end in self.rows.blocks():
             block = self._block(begin, end)
             if sp.issparse(block):
                 if block.nnz:
@@ -163,11 +165,26 @@ class Pairs:
         return True
 
     @cached_property
+    def _exponent(self) -> int:
+        """The e with the largest number near 2^e, or 0 where no square of the numbers underflows or overflows."""
+        top = 0.0
+        for begin, end in self.rows.blocks():
+            block = self._block(begin, end)
+            values = block.data if sp.issparse(block) else block
+            top = max(top, float(values.max(initial=0)), -float(values.min(initial=0)))
+        e = int(np.frexp(top)[1])
+        return e if abs(e) > _ORDINARY else 0
+
+    @cached_property
     def _squares(self) -> Floats:
-        """‖x‖² of each row, rounded."""
+        """‖2^−e·x‖² of each row, rounded, where e is `_exponent`."""
         squares = np.empty(self.rows.n)
-        for begin, end, _, _ in self.rows.blocks():
+        for begin, end in self.rows.blocks():
             block = self._block(begin, end).astype(np.float64, copy=False)
+            if self._exponent and sp.issparse(block):
+                block = sp.csr_matrix((np.ldexp(block.data, -self._exponent), block.indices, block.indptr), block.shape)
+            elif self._exponent:
+                block = np.ldexp(block, -self._exponent)
             summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
             squares[begin:end] = np.asarray(summed).reshape(-1)
         return squares
@@ -175,6 +192,8 @@ class Pairs:
     @cached_property
     def norms(self) -> Floats:
         """‖x̃‖ of each row, rounded."""
+        if self._exponent:
+            return np.hypot(np.ldexp(np.sqrt(self._squares), self._exponent), float(self.bias))
         return np.sqrt(self._squares + self.bias)
 
     @cached_property
@@ -183,7 +202,7 @@ class Pairs:
         squares = self._squares
         top = float(squares.max())
         close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
-        if top < 2.0**50 and self.is_whole(close):
+        if not self._exponent and top < 2.0**50 and self.is_whole(close):
             return Fraction(int(top) + self.bias)
         if close.size <= 64:
             taken = self.rows.source[close]
@@ -195,4 +214,6 @@ class Pairs:
                 max(sum((int(v) ** 2 * s for v, s in zip(row, scales, strict=True)), Fraction(0)) for row in exact)
                 + self.bias
             )
+        if self._exponent:
+            return Fraction(top * (1 + 1e-12 + 1e-15 * self.m)) * Fraction(4) ** self._exponent + self.bias
         return Fraction((top + self.bias) * (1 + 1e-12 + 1e-15 * self.m))

@@ -26,12 +26,12 @@ from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
 from separatrix.engine.weights import Flat, Weights
 from separatrix.kernels.learning import dual_descent as kernels
 from separatrix.proofs.clock import begin, check_time, seconds_left
-from separatrix.proofs.nearest_point import nearest_by_products
-from separatrix.proofs.pairs import Pairs
 from separatrix.proofs.proof import MarginProof, Proof, Witness
-from separatrix.proofs.rationals import dependency, whole_columns
-from separatrix.proofs.separation import Face
-from separatrix.proofs.separator_search import perceptron_run
+from separatrix.proofs.search.nearest_point import nearest_by_products
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import dependency, whole_columns
+from separatrix.proofs.search.separation import Face
+from separatrix.proofs.search.separator_search import perceptron_run
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
 
 WIDE = 2000

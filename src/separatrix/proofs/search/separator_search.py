@@ -22,10 +22,10 @@ from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Floats, Ints, frozen
 from separatrix.engine.run import Run
 from separatrix.proofs.clock import TimeUp, check_time, seconds_left
-from separatrix.proofs.exact_simplex import alternative
-from separatrix.proofs.nearest_point import nearest, worst
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import Whole
+from separatrix.proofs.search.exact_simplex import alternative
+from separatrix.proofs.search.nearest_point import nearest, worst
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import Whole
 
 Answer = TypeVar("Answer")
 

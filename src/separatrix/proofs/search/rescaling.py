@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from separatrix.engine.rows import Floats, Ints, Rows, frozen
 from separatrix.kernels.modular import PRIME
-from separatrix.proofs.pairs import Pairs
-from separatrix.proofs.rationals import System, Whole, independent
+from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.rationals import System, Whole, independent
 
 MOST_CELLS = 40_000
 ORDINARY = 300
@@ -75,10 +75,11 @@ def at_ordinary_size(rows: Rows, bias: bool) -> tuple[Rows, int] | None:
     The bias becomes a last column of 2^−e.
     """
     source = rows.source
-    values = np.abs(source.data if rows.sparse else source).astype(np.float64)
-    e = int(np.frexp(values.max(initial=0.0))[1])
+    values = source.data if rows.sparse else source
+    top = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    e = int(np.frexp(top)[1])
     e = max(e, 1) if bias else e
-    if -ORDINARY <= e <= ORDINARY or not values.any():
+    if -ORDINARY <= e <= ORDINARY or not top:
         return None
     if rows.sparse:
         scaled = source.astype(np.float64)

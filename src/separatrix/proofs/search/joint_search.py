@@ -1,0 +1,190 @@
+"""Many classes at once: Newton's method finds a separator, or the two classes that nothing separates.
+
+    min  ½ Σ max(0, 1 − ⟨W,a⟩)² + ½ρ‖W‖²        over W, for the pairs a of `pairs.py`; ρ falls towards 0
+
+The loss is a parabola while the set of pairs with a lead below 1 stays the same, so a Newton step solves it, and a line
+search keeps the steps short while the set changes (finite Newton method, Keerthi and DeCoste 2005). A pair has x̃ in two of
+K blocks: the Hessian is a sum of one matrix XᵀX for each two classes, which is K times cheaper than products of the pairs
+themselves. On separable data every lead becomes positive as ρ falls.
+
+Where some leads stay negative, the classes that W confuses are tried by themselves: rows of two classes that no plane
+separates are a witness for all classes, with at most d + 2 rows. Classes that W does not confuse are separated by it.
+If no smaller set of classes will do, the minimum is a witness up to rounding: there Σ max(0, 1 − ⟨W,a⟩)·a = ρW ≈ 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import scipy.sparse as sp
+
+from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.proofs.clock import check_time
+from separatrix.proofs.search.pairs import Pairs
+
+_STEPS = 120
+_LEAST_RIDGE = 1e-13
+_FLAT = 1e-11
+"""A gradient that is this small beside the sum of all losses ends the descent for one ρ."""
+_HALVINGS = 12
+_MOST_CLASSES = 4
+"""Of a set that is tried by itself: larger sets take nearly as long as all classes."""
+
+
+@dataclass
+class Descent:
+    """Where Newton's method ended: W as one vector, for columns that are divided by `scales`, and the leads of all pairs."""
+
+    w: Floats
+    leads: Floats
+    lengths: Floats
+    """Of the rows, by which the leads were divided."""
+
+    def hardest(self, most: int) -> Ints:
+        """Return the numbers of the pairs with the smallest leads."""
+        chosen: Ints = np.sort(np.argpartition(self.leads, min(most, len(self.leads) - 1))[:most])
+        return chosen
+
+    def nearly_balanced(self, K: int) -> tuple[Ints, list[float]]:
+        """Return the pairs with a lead below 1, and weights by which they add up to nearly 0, the largest first."""
+        short = np.maximum(0.0, 1.0 - self.leads)
+        which = np.flatnonzero(short)
+        which = which[np.argsort(-short[which], kind="stable")]
+        weights = short[which] / self.lengths[which // K]
+        return which, (weights / weights.max(initial=1e-300)).tolist()
+
+
+def descend(pairs: Pairs, scales: Floats) -> Descent:
+    """Minimise the loss until every lead is positive or nothing changes any more."""
+    (A, lengths), codes, K = _unit_rows(pairs, scales), pairs.codes, pairs.K
+    every, members = np.arange(pairs.rows.n), [np.flatnonzero(codes == k) for k in range(K)]
+    W, scores, ridge = np.zeros((K, pairs.m)), np.zeros((pairs.rows.n, K)), 1.0
+
+    def leads_of(scores: Floats, own: float) -> Floats:
+        leads: Floats = scores[every, codes][:, None] - scores
+        leads[every, codes] = own
+        return leads
+
+    leads = leads_of(scores, inf)
+    for _ in range(_STEPS):
+        check_time()
+        short = np.maximum(0.0, 1.0 - leads)  # exactly 0 at a row's own class, whose lead is infinite
+        pull = -short
+        pull[every, codes] = short.sum(axis=1)
+        downhill = np.asarray(A.T @ pull).T
+        while np.abs(downhill - ridge * W).max() < _FLAT * (short.sum() + 1.0) and ridge > _LEAST_RIDGE:
+            ridge *= 0.01
+        if ridge <= _LEAST_RIDGE:
+            break
+        try:
+            D = np.linalg.solve(_hessian(A, members, short, ridge), (downhill - ridge * W).reshape(-1)).reshape(W.shape)
+        except np.linalg.LinAlgError:
+            break
+        change = np.asarray(A @ D.T)
+        gain = leads_of(change, 0.0)
+        step = _step(leads, gain, float((W * D).sum()) * ridge, float((D * D).sum()) * ridge)
+        W, scores = W + step * D, scores + step * change
+        leads = leads_of(scores, inf)
+        if leads.min() > 0:
+            break
+    return Descent(W.reshape(-1), leads.reshape(-1), lengths)
+
+
+def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Floats]:
+    """Return the rows x̃ with columns divided by `scales`, each row divided by its length, and the lengths."""
+    source = pairs.rows.source.astype(np.float64)
+    bias = np.ones((pairs.rows.n, 1)) / scales[pairs.m - 1]
+    divisors = scales[: pairs.rows.d]
+    if sp.issparse(source):
+        A = sp.csr_matrix(source.multiply(1.0 / divisors))
+        A = sp.hstack([A, bias], format="csr") if pairs.bias else A
+        lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).reshape(-1))
+        lengths[lengths == 0] = 1.0
+        return sp.csr_matrix(sp.diags(1.0 / lengths) @ A), lengths
+    dense = np.hstack([source / divisors, bias]) if pairs.bias else source / divisors
+    lengths = np.sqrt(np.einsum("ij,ij->i", dense, dense))
+    lengths[lengths == 0] = 1.0
+    dense /= lengths[:, None]
+    return np.asarray(dense), lengths
+
+
+def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], short: Floats, ridge: float) -> Floats:
+    """Return ρ·1 + Σ aaᵀ over the pairs with a lead below 1: XᵀX of the rows of class k with rival l is in four blocks.
+
+    The same vector added to all blocks of W changes no lead; a 1 in every block keeps Newton's steps free of such vectors.
+    """
+    K, m = len(members), A.shape[1]
+    H = np.tile(np.eye(m)[None, :, None, :], (K, 1, K, 1))
+    for k, rows in enumerate(members):
+        check_time()
+        for rival in range(K):
+            chosen = rows[short[rows, rival] > 0]
+            if not chosen.size:
+                continue
+            part = A[chosen]
+            square = part.T @ part
+            square = square.toarray() if sp.issparse(square) else square
+            H[k, :, k] += square
+            H[rival, :, rival] += square
+            H[k, :, rival] -= square
+            H[rival, :, k] -= square
+    flat = H.reshape(K * m, K * m)
+    flat[np.diag_indices(K * m)] += ridge
+    return flat
+
+
+def _step(leads: Floats, gain: Floats, slope: float, curvature: float) -> float:
+    """Return the best part of a Newton step: the slope of the loss along it rises, so halving an interval finds its 0."""
+
+    def uphill(step: float) -> float:
+        short = np.maximum(0.0, 1.0 - leads - step * gain)
+        return slope + step * curvature - float(np.einsum("ij,ij->", short, gain))
+
+    if not uphill(1.0) > 0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        check_time()
+        middle = (low + high) / 2
+        low, high = (low, middle) if uphill(middle) > 0 else (middle, high)
+    return high
+
+
+def confused_classes(pairs: Pairs, descent: Descent) -> Iterator[list[int]]:
+    """Yield sets of classes that may be inseparable by themselves: each two that W confuses, then three and four.
+
+    The most confused two come first. To these is added the class whose leads over and under them fall short most, and so on.
+    """
+    leads = descent.leads.reshape(-1, pairs.K)
+    wrong, short = np.zeros((pairs.K, pairs.K)), np.zeros((pairs.K, pairs.K))
+    for k in range(pairs.K):
+        of_class = leads[pairs.codes == k]
+        wrong[k], short[k] = np.maximum(0.0, -of_class).sum(axis=0), np.maximum(0.0, 1.0 - of_class).sum(axis=0)
+    confusion, short = np.triu(wrong + wrong.T, 1), short + short.T
+    order = np.argsort(-confusion, axis=None, kind="stable")[: np.count_nonzero(confusion)]
+    for place in order.tolist():
+        yield list(divmod(place, pairs.K))
+    classes = list(divmod(int(order[0]), pairs.K)) if order.size else list(range(pairs.K))
+    while len(classes) < min(_MOST_CLASSES, pairs.K - 1):
+        nearness = short[classes].sum(axis=0)
+        nearness[classes] = -1.0
+        classes.append(int(np.argmax(nearness)))
+        yield sorted(classes)
+
+
+def of_classes(pairs: Pairs, classes: list[int]) -> tuple[Pairs, Ints]:
+    """Return the rows of some classes as pairs of these alone, and the numbers that they have among all pairs.
+
+    In Kesler's construction x̃ and −x̃ stand in the blocks of the two classes of a pair, so what balances is the same.
+    """
+    code_of = np.full(pairs.K, -1)
+    code_of[classes] = np.arange(len(classes))
+    rows = np.flatnonzero(code_of[pairs.codes] >= 0)
+    codes = code_of[pairs.codes[rows]]
+    alone = Pairs(Rows(pairs.rows.source[rows]), codes, len(classes), pairs.bias)
+    if len(classes) == 2:
+        return alone, rows * pairs.K + np.array(classes)[1 - codes]
+    return alone, (rows[:, None] * pairs.K + np.array(classes)[None, :]).reshape(-1)

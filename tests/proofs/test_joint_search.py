@@ -1,0 +1,109 @@
+"""Many classes with many weights: the verdict, the kind of separation and short witnesses, all checked exactly."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from separatrix import certify
+from separatrix.engine.rows import Rows
+from separatrix.proofs import prover
+from separatrix.proofs.search.joint_search import of_classes
+from separatrix.proofs.search.pairs import Pairs
+
+
+def planted(n, d, n_classes, flipped, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.standard_normal((n, d)), 3)
+    y = (X @ rng.standard_normal((n_classes, d)).T).argmax(axis=1)
+    rows = rng.choice(n, flipped, replace=False)
+    y[rows] = (y[rows] + 1) % n_classes
+    return X, y
+
+
+@pytest.fixture
+def no_other_search(monkeypatch):
+    """Whatever comes after Newton's method and pairs of classes fails the test; two classes are searched as always."""
+    search = prover.decide
+
+    def decide(field, *arguments, **options):
+        assert field.dim < prover._JOINT
+        return search(field, *arguments, **options)
+
+    monkeypatch.setattr(prover, "decide", decide)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("bias", [True, False])
+def test_separable_classes_are_separated(no_other_search, form, bias):
+    X, y = planted(1500, 40, 6, 0)
+    X = form(X)
+    certificate = certify(X, y, fit_intercept=bias)
+    assert certificate.verdict == "separable" and certificate.verify(X, y)
+
+
+def test_two_confused_classes_are_a_short_witness_and_all_of_them_an_overlap(no_other_search):
+    X, y = planted(3000, 40, 6, 60)
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "overlap") and certificate.verify(X, y)
+    witness = certificate.witness
+    assert len(witness.rows) <= 42
+    assert {*y[list(witness.rows)]} == {*witness.rivals} and len({*witness.rivals}) == 2
+
+
+def test_a_class_apart_from_overlapping_ones_is_quasi_complete():
+    X, y = planted(1500, 40, 6, 60)
+    X = np.vstack([np.hstack([X, np.zeros((len(X), 1))]), np.hstack([X[:20], np.ones((20, 1))])])
+    y = np.r_[y, np.full(20, 6)]
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "quasi-complete") and certificate.verify(X, y)
+
+
+def test_the_minimum_of_the_loss_is_a_witness_where_smaller_sets_of_classes_are_separable(no_other_search):
+    """Two rows get the label of the class with the second score: only all eight classes together show that it is wrong."""
+    rng = np.random.default_rng(1)
+    X = np.round(rng.standard_normal((3000, 25)), 2)
+    scores = X @ rng.standard_normal((8, 25)).T
+    ranks, y = np.argsort(scores, axis=1), scores.argmax(axis=1)
+    gaps = np.take_along_axis(scores, ranks[:, -2:], axis=1)
+    rows = np.argsort(gaps[:, 1] - gaps[:, 0])[1500:1502]
+    y[rows] = ranks[rows, -2]
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "overlap") and certificate.verify(X, y)
+    assert {*certificate.witness.rivals} == {*range(8)}
+
+
+def test_classes_that_are_separable_two_by_two_only_are_inseparable():
+    """Columns of zeros make weights, and so the path through Newton's method, without making anything separable."""
+    X = [
+        [-4, 1, -2],
+        [-2, -3, 2],
+        [-2, 0, 5],
+        [0, 3, -2],
+        [-3, 2, 0],
+        [1, 4, -1],
+        [5, 0, 0],
+        [-5, -4, 5],
+        [3, -3, 4],
+        [-1, 1, 0],
+    ]
+    X, y = np.array(X, float), np.array([2, 1, 1, 0, 0, 0, 2, 0, 2, 0])
+    for k, rival in combinations(range(3), 2):
+        two = (y == k) | (y == rival)
+        assert certify(X[two], y[two]).verdict == "separable"
+    for wide in (np.hstack([X, np.zeros((len(X), 70))]), sp.csr_matrix(np.hstack([X, np.zeros((len(X), 70))]))):
+        certificate = certify(wide, y)
+        assert certificate.verdict == "inseparable" and certificate.verify(wide, y)
+        assert {*certificate.witness.rivals} == {0, 1, 2}
+
+
+def test_sets_of_classes_are_numbered_as_among_all_classes():
+    X, y = planted(60, 3, 5, 10)
+    pairs = Pairs(Rows(X), y, 5, True)
+    for classes in ([1, 3], [0, 2, 4]):
+        alone, numbers = of_classes(pairs, classes)
+        rows = np.flatnonzero(np.isin(y, classes))
+        some = np.flatnonzero(alone.exist)
+        assert np.array_equal(pairs.row_of(numbers[some]), rows[alone.row_of(some)])
+        assert np.array_equal(pairs.rival_of(numbers[some]), np.array(classes)[alone.rival_of(some)])
