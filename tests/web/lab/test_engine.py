@@ -9,7 +9,7 @@ import pytest
 
 from separatrix import certify, reference
 from separatrix.data.lectures import EXAMPLES
-from separatrix.web.lab.document import document
+from separatrix.web.lab.document import certificate_part, document
 from separatrix.web.lab.page import STATIC
 from separatrix.web.lab.recipe import Recipe
 from separatrix.web.lab.tables import DATA_SETS, files, lab_tables
@@ -153,25 +153,31 @@ def test_held_out_examples_are_scikit_learns(results):
         assert found["n_train"] == n and found["x"][n:] == experiment.held_out[0].tolist(), recipe
 
 
-def test_certificates_say_what_certify_says(results):
+def test_certificates_are_word_for_word_those_of_certify(results):
+    """The verdict, the witness with its weights, the margin to the digits shown, and every other line.
+
+    What is not unique is left out: the direction of a quasi-complete separation, of which a line names the coefficients, and
+    an interval of the margin that floating point leaves wide.
+    """
     verdicts = {}
-    for recipe, experiment, found, *_ in results[0][: scaled(90)]:
+    for recipe, experiment, found, *_ in results[0][: scaled(250)]:
         if experiment.has_kernel:
             continue
         Z = np.array(experiment.X if experiment.phi is None else experiment.phi.fit_transform(experiment.X))
         expected = certify(Z, experiment.y, fit_intercept=found["bias"])
-        mine = found["certificate"]
-        assert (mine["verdict"], mine["ties"], mine["separation"]) == (
-            expected.verdict,
-            expected.ties,
-            expected.separation,
-        ), recipe
+        parts = [dict(found["certificate"]), certificate_part(expected)]
+        for part in parts:
+            part["lines"] = [line.split("; these diverge")[0] for line in part["lines"]]
+        (mine, margin), (theirs, expected_margin) = [(part, part.pop("margin")) for part in parts]
         if expected.verdict == "separable":
-            assert mine["margin"] == pytest.approx(expected.margin, rel=1e-9), recipe
-            assert mine["mistake_bound"] == pytest.approx(expected.mistake_bound, rel=1e-6), recipe
-            assert mine["radius"] == pytest.approx(expected.radius), recipe
+            lower, upper = expected_margin
+            if upper - lower > 1e-9 * upper:
+                assert margin[0] <= upper and lower <= margin[1], recipe
+                continue
+            assert margin == pytest.approx(expected_margin, rel=1e-9), recipe
+        assert mine == theirs, recipe
         verdicts[expected.verdict] = verdicts.get(expected.verdict, 0) + 1
-    assert verdicts["separable"] > 10 and verdicts["inseparable"] > 10
+    assert verdicts["separable"] > 30 and verdicts["inseparable"] > 30
 
 
 def test_the_certificates_of_the_lectures_are_word_for_word_pythons(results):

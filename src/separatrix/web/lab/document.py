@@ -223,7 +223,7 @@ def _certified(experiment: Experiment, model: LinearLearner | KernelPerceptron, 
     bias = bool(model.fit_intercept)
     certificate = certify(Z, labels, fit_intercept=bias, time_limit=PATIENCE)
     return {
-        "certificate": _certificate(certificate),
+        "certificate": certificate_part(certificate),
         "max_margin": _widest(as_rows(Z), labels, bias) if certificate.verdict == "separable" else None,
     }
 
@@ -243,7 +243,8 @@ def _widest(rows: Rows, labels: Any, bias: bool) -> dict[str, Any] | None:
     }
 
 
-def _certificate(certificate: Certificate) -> dict[str, Any]:
+def certificate_part(certificate: Certificate) -> dict[str, Any]:
+    """Return a certificate as the page shows it."""
     witness = certificate.witness
     rows = [] if witness is None else zip(witness.rows, witness.rivals, witness.weights, strict=True)
     return {

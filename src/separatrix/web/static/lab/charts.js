@@ -4,29 +4,36 @@ import { s } from "./dom.js";
 import { ticks } from "./frame.js";
 import { count, num } from "./formatting.js";
 
+/** @import { Run } from "./run.js" */
+
 const MOST_BARS = 100;
 
+/** @param {number} width @param {number} height @param {string} title */
 function canvas(width, height, title) {
   return s("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart" });
 }
 
+/** @param {number} from @param {number} to @param {number} low @param {number} high */
 function scaled(from, to, low, high) {
-  return (value) => low + ((value - from) / (to - from || 1)) * (high - low);
+  return (/** @type {number} */ value) => low + ((value - from) / (to - from || 1)) * (high - low);
 }
 
+/** @param {number[][]} points @param {string} className */
 function line(points, className) {
   return s("polyline", { points: points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "), class: className });
 }
 
+/** @param {string} text @param {number} x @param {number} y @param {string} className */
 function words(text, x, y, className, anchor = "start") {
   return s("text", { x, y, class: className, "text-anchor": anchor }, text);
 }
 
-// A number on an axis: 20K, 1.5M.
+/** A number on an axis: 20K, 1.5M. @param {number} value */
 function short(value) {
   return value >= 1e4 ? new Intl.NumberFormat("en", { notation: "compact" }).format(value) : num(value);
 }
 
+/** @param {number} n */
 function thinned(n, most = 400) {
   const every = Math.max(1, Math.ceil(n / most));
   const out = [];
@@ -35,14 +42,20 @@ function thinned(n, most = 400) {
   return out;
 }
 
-// ‖w‖² between k²γ² and k·R², up to the number of mistakes made, or up to where the two lines cross.
+/**
+ * ‖w‖² between k²γ² and k·R², up to the number of mistakes made, or up to where the two lines cross.
+ * @param {Run} run
+ * @param {number} k
+ * @param {boolean} whole
+ */
 export function proofChart(run, k, whole) {
   const [width, height] = [420, 210];
   const box = { left: 46, right: 54, top: 12, bottom: 30 };
   const bound = run.bound;
-  const far = whole && bound !== null ? Math.max(run.m, (run.doc.R2 / run.doc.separator.gamma ** 2) * 1.04) : Math.max(run.m, 1);
   const R2 = run.doc.R2 ?? run.kernelR2();
   const gamma2 = run.doc.separator ? run.doc.separator.gamma ** 2 : null;
+  const cross = whole && bound !== null && gamma2 !== null ? R2 / gamma2 : null;
+  const far = cross === null ? Math.max(run.m, 1) : Math.max(run.m, cross * 1.04);
   const applies = run.doc.proof;
   const ks = thinned(run.m);
   const norms = ks.map((j) => run.proof(j).norm2);
@@ -59,7 +72,7 @@ export function proofChart(run, k, whole) {
   }
   chart.append(words("mistakes k", (box.left + width - box.right) / 2, height - 2, "axis", "middle"));
   const end = width - box.right + 6;
-  const names = [];
+  const names = /** @type {{ text: string, at: number, kind: string }[]} */ ([]);
   if (applies) {
     chart.append(line([[x(0), y(0)], [x(far), y(far * R2)]], "upper"));
     names.push({ text: run.K > 1 ? "k·2R²" : "k·R²", at: y(far * R2), kind: "upper" });
@@ -68,8 +81,7 @@ export function proofChart(run, k, whole) {
       chart.append(line(curve.map((j) => [x(j), y(j * j * gamma2)]), "lower"));
       names.push({ text: "k²γ²", at: y(far * far * gamma2), kind: "lower" });
     }
-    if (whole && bound !== null) {
-      const cross = R2 / gamma2;
+    if (cross !== null) {
       chart.append(s("circle", { cx: x(cross), cy: y(cross * R2), r: 4.5, class: "crossing" }));
       chart.append(words(`R²/γ² = ${num(cross)}`, x(cross) - 9, y(cross * R2) - 5, "tick", "end"));
     }
@@ -79,7 +91,7 @@ export function proofChart(run, k, whole) {
   const here = run.proof(k).norm2;
   chart.append(s("line", { x1: x(k), x2: x(k), y1: box.top, y2: height - box.bottom, class: "now" }));
   chart.append(s("circle", { cx: x(k), cy: y(here), r: 5.5, class: "here" }));
-  names.push({ text: "‖w‖²", at: y(norms.at(-1)), kind: "path" });
+  names.push({ text: "‖w‖²", at: y(norms[norms.length - 1]), kind: "path" });
   names.sort((a, b) => a.at - b.at);
   names.forEach((name, i) => {
     if (i && name.at - names[i - 1].at < 19) name.at = names[i - 1].at + 19;
@@ -89,7 +101,12 @@ export function proofChart(run, k, whole) {
   return chart;
 }
 
-// The old w, the correction appended to it, and the new w, in the coordinates of the plane.
+/**
+ * The old w, the correction appended to it, and the new w, in the coordinates of the plane.
+ * @param {number[]} before
+ * @param {string} change
+ * @param {number[]} after
+ */
 export function updateChart(before, change, after) {
   const [width, height] = [420, 190];
   const chart = canvas(width, height, "the update: old w, the correction, new w");
@@ -98,18 +115,18 @@ export function updateChart(before, change, after) {
   const [low, high] = [Math.min(...ends.map((e) => e[1])), Math.max(...ends.map((e) => e[1]))];
   const scale = Math.min((width - 130) / (right - left || 1e-9), (height - 60) / (high - low || 1e-9));
   const [cx, cy] = [width / 2 - (scale * (left + right)) / 2, height / 2 + (scale * (low + high)) / 2];
-  const at = ([p, q]) => [cx + scale * p, cy - scale * q];
+  const at = (/** @type {number[]} */ [p, q]) => [cx + scale * p, cy - scale * q];
   const origin = at([0, 0]);
   chart.append(s("line", { x1: 0, x2: width, y1: origin[1], y2: origin[1], class: "grid" }));
   chart.append(s("line", { x1: origin[0], x2: origin[0], y1: 0, y2: height, class: "grid" }));
   chart.append(...vector(origin, at(before), "before"), ...vector(at(before), at(after), "change"), ...vector(origin, at(after), "after"));
-  const name = (text, point, towards, kind) => {
+  const name = (/** @type {string} */ text, /** @type {number[]} */ point, /** @type {number[]} */ towards, /** @type {string} */ kind) => {
     const [dx, dy] = [point[0] - towards[0], point[1] - towards[1]];
     const length = Math.hypot(dx, dy) || 1;
     const [x, y] = [point[0] + ((9 + 4 * text.length) * dx) / length, point[1] + (14 * dy) / length + 5];
     chart.append(words(text, Math.min(width - 16, Math.max(16, x)), Math.min(height - 4, Math.max(14, y)), `name ${kind}`, "middle"));
   };
-  const same = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]) < 1;
+  const same = (/** @type {number[]} */ a, /** @type {number[]} */ b) => Math.hypot(a[0] - b[0], a[1] - b[1]) < 1;
   if (!same(origin, at(before))) name("w", at(before), sidestep(origin, at(before), at(after)), "before");
   if (!same(origin, at(after))) name("w new", at(after), sidestep(origin, at(after), at(before)), "after");
   const [from, to] = [at(before), at(after)];
@@ -123,12 +140,18 @@ export function updateChart(before, change, after) {
   return chart;
 }
 
-// The point to move a name away from, so that two names at nearly the same end do not overlap.
+/**
+ * The point to move a name away from, so that two names at nearly the same end do not overlap.
+ * @param {number[]} origin
+ * @param {number[]} end
+ * @param {number[]} other
+ */
 function sidestep(origin, end, other) {
   if (Math.hypot(end[0] - other[0], end[1] - other[1]) > 40) return origin;
   return [origin[0] * 0.3 + other[0] * 0.7, origin[1] * 0.3 + other[1] * 0.7];
 }
 
+/** @param {number[]} from @param {number[]} to @param {string} kind */
 function vector(from, to, kind) {
   const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
   const length = Math.hypot(dx, dy);
@@ -144,7 +167,7 @@ function vector(from, to, kind) {
   ];
 }
 
-// The mistakes of each pass, and the accuracy on held-out examples after it.
+/** The mistakes of each pass, and the accuracy on held-out examples after it. @param {Run} run @param {number} pass */
 export function passesChart(run, pass) {
   const [width, height] = [340, 190];
   const box = { left: 34, right: 44, top: 18, bottom: 32 };

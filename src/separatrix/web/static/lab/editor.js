@@ -3,16 +3,29 @@
 import { h, put } from "./dom.js";
 import { label } from "./formatting.js";
 
+/** @import { Point, RunDocument } from "./engine/types.js" */
+/** @import { Viewer } from "./viewer.js" */
+
 export const BLANK_WINDOW = [-5, 5, -5, 5];
 const MOST_EDITED = 500;
 
 export class Editor {
+  /**
+   * @param {Viewer} viewer
+   * @param {{ onPoints: (points: Point[]) => void, onStart: (points: Point[], doc: RunDocument) => void }} listeners
+   */
   constructor(viewer, { onPoints, onStart }) {
     this.viewer = viewer;
     this.onPoints = onPoints;
     this.onStart = onStart;
+    /** @type {Point[] | null} the points that are edited; null if the data were not drawn */
     this.points = null;
+    /** @type {Point[][]} */
     this.past = [];
+    /** @type {RunDocument | null} */
+    this.doc = null;
+    /** @type {{ i: number, from: number[] } | null} */
+    this.dragged = null;
     this.names = ["-1", "1"];
     this.tool = "1";
     const { canvas } = viewer;
@@ -28,7 +41,7 @@ export class Editor {
     });
   }
 
-  // Edit the given points; null if the data were not drawn.
+  /** Edit the given points; null if the data were not drawn. @param {Point[] | null} points @param {RunDocument} doc */
   take(points, doc) {
     this.points = points;
     this.doc = doc;
@@ -39,10 +52,11 @@ export class Editor {
     this.show();
   }
 
+  /** @param {Point[]} points @param {string[]} names @param {number[] | null} window */
   begin(points, names, window) {
     this.past = [];
     this.names = names.length > 1 ? names : ["-1", "1"];
-    this.tool = this.names.at(-1);
+    this.tool = this.names[this.names.length - 1];
     this.viewer.window = window;
     this.points = points;
   }
@@ -56,7 +70,7 @@ export class Editor {
     }
     const numbers = this.names.map(Number);
     const classes = numbers.every(Number.isInteger) ? numbers : this.names;
-    const radio = (value, text, kind = "") => h("label", { class: `tool ${kind}` },
+    const radio = (/** @type {string} */ value, /** @type {string} */ text, kind = "") => h("label", { class: `tool ${kind}` },
       h("input", { type: "radio", name: "tool", value, checked: this.tool === value, onchange: () => { this.tool = value; } }), h("span", null, text));
     put(tools, h("div", { class: "tools", role: "group", "aria-label": "Drawing" },
       this.names.map((name, c) => radio(name, `add ${label(classes, c)}`, `c${c % 7}`)),
@@ -68,8 +82,9 @@ export class Editor {
 
   _copy() {
     const { doc } = this;
+    if (!doc) return;
     const names = doc.classes.map(String);
-    const points = doc.x.map(([x, y], i) => [x, y, names[doc.y[i]]]);
+    const points = doc.x.map(([x, y], i) => /** @type {Point} */ ([x, y, names[doc.y[i]]]));
     this.begin(points, names, this.viewer.picture.frame.window);
     this.onStart(points, doc);
   }
@@ -82,37 +97,41 @@ export class Editor {
     this.show();
   }
 
+  /** @param {Point[]} points */
   _change(points) {
-    this.past.push(this.points);
+    this.past.push(this.points ?? []);
     this.points = points;
     this.show();
     this.onPoints(points);
   }
 
   undo() {
-    if (!this.past.length) return;
-    this.points = this.past.pop();
+    const before = this.past.pop();
+    if (!before) return;
+    this.points = before;
     this.show();
-    this.onPoints(this.points);
+    this.onPoints(before);
   }
 
+  /** @param {PointerEvent} event */
   _pixel(event) {
     const box = this.viewer.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
-  // The coordinates of a pixel, rounded to about two digits.
+  /** The coordinates of a pixel, rounded to about two digits. @param {number[]} pixel */
   _rounded(pixel) {
     const { frame } = this.viewer.picture;
     const [x0, x1] = frame.window;
     const digits = Math.max(0, 2 - Math.floor(Math.log10(x1 - x0)));
-    return frame.fromPixels(pixel).map((value) => Number(value.toFixed(digits)));
+    return frame.fromPixels(pixel).map((/** @type {number} */ value) => Number(value.toFixed(digits)));
   }
 
+  /** @param {PointerEvent} event */
   _down(event) {
     if (!this.points || event.button !== 0) return;
     const pixel = this._pixel(event);
-    const i = this.points.length ? this.viewer.picture.frame.pick(...pixel) : null;
+    const i = this.points.length ? this.viewer.picture.frame.pick(pixel[0], pixel[1]) : null;
     if (i !== null && this.tool === "delete") this._change(this.points.filter((_, j) => j !== i));
     else if (i !== null && this.tool === "relabel") {
       const [x, y, name] = this.points[i];
@@ -127,6 +146,7 @@ export class Editor {
     }
   }
 
+  /** @param {PointerEvent} event */
   _move(event) {
     if (!this.dragged) return;
     const point = this._rounded(this._pixel(event));
@@ -137,8 +157,9 @@ export class Editor {
     this.viewer.render();
   }
 
+  /** @param {PointerEvent} event */
   _up(event) {
-    if (!this.dragged) return;
+    if (!this.dragged || !this.points) return;
     const { i, from } = this.dragged;
     this.dragged = null;
     const pixel = this._pixel(event);
@@ -148,7 +169,7 @@ export class Editor {
   }
 }
 
-// The document of points that cannot be learned from yet.
+/** The document of points that cannot be learned from yet. @param {Point[]} points @param {string[]} names */
 export function untrained(points, names) {
   const used = names.length > 1 ? names : ["-1", "1"];
   const numeric = used.every((name) => String(parseInt(name, 10)) === name);

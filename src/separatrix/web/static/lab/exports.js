@@ -3,13 +3,15 @@
 import { save } from "./dom.js";
 import { cell } from "./formatting.js";
 
+/** @import { Run } from "./run.js" */
+
 const COLUMNS = ["pass", "step", "example", "label", "score", "mistake", "rival", "w", "k", "norm2", "k_R2", "progress", "k_gamma", "k2_gamma2"];
 
-// One line per step, as `separatrix trace --format csv` writes it.
+/** One line per step, as `separatrix trace --format csv` writes it. @param {Run} run */
 export function traceCsv(run) {
   const lines = [COLUMNS.join(",")];
   for (let t = 1; t <= run.steps; t += 1) {
-    const now = run.at(t);
+    const now = run.made(t);
     const proof = now.mistake ? run.proof(now.k) : null;
     const row = [
       now.pass,
@@ -27,15 +29,18 @@ export function traceCsv(run) {
   return lines.join("\n") + "\n";
 }
 
+/** @param {Run} run @param {number} k */
 function weightsText(run, k) {
   const outputs = Array.from({ length: run.K }, (_, c) => Array.from(run.weights(k, c)));
   return JSON.stringify(run.K === 1 ? outputs[0] : outputs);
 }
 
+/** @param {HTMLCanvasElement} canvas @param {string} name */
 export function savePng(canvas, name) {
-  canvas.toBlob((blob) => save(name, blob), "image/png");
+  canvas.toBlob((blob) => blob && save(name, blob), "image/png");
 }
 
+/** @param {Run} run @param {string} end */
 export function fileName(run, end) {
   const base = run.doc.name.replace(/[^\w.-]+/g, "-").replace(/^-+|-+$/g, "") || "run";
   return `${base}.${end}`;

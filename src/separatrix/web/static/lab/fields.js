@@ -1,10 +1,17 @@
 // Scores over the plane of the picture, as affine functions if possible, else on a grid; and their contours.
 
-import { kernelValue } from "./engine/maps.js";
+/** @import { Run } from "./run.js" */
+/** @import { Frame } from "./frame.js" */
+
+/**
+ * Scores over the plane, one for each output: (a, b, c) of affine functions, or values on the grid.
+ * @typedef {{ affine: number[][], values?: undefined } | { values: Float64Array[], affine?: undefined, stepped?: boolean }} Field
+ */
 
 const EVERY = 32; // running sums are saved after every so many mistakes, so that going back is fast
 
 export class Fields {
+  /** @param {Run} run @param {Frame} frame */
   constructor(run, frame) {
     this.run = run;
     this.frame = frame;
@@ -14,11 +21,15 @@ export class Fields {
     this.nx = this.straight || (run.dual ? run.m <= 500 : run.width <= 12) ? 144 : 84;
     this.ny = Math.max(2, Math.round((this.nx * frame.height) / frame.width));
     this.size = this.nx * this.ny;
+    /** @type {Record<string, { copies: Float64Array[], at: number, now: Float64Array }>} */
     this._sums = {};
+    /** @type {number[][] | null} */
     this._lift = null;
+    /** @type {Float64Array | null} */
+    this._phi = null;
   }
 
-  // The coordinates of grid point g in the plane.
+  /** The coordinates of grid point g in the plane. @param {number} g */
   place(g) {
     const [x0, x1, y0, y1] = this.frame.window;
     const u = (g % this.nx) / (this.nx - 1);
@@ -26,18 +37,18 @@ export class Fields {
     return [x0 + u * (x1 - x0), y1 - v * (y1 - y0)];
   }
 
-  // (a, b, c) with score = a·p + b·q + c on the plane, for weights of one output.
+  /** (a, b, c) with score = a·p + b·q + c on the plane, for weights of one output. @param {ArrayLike<number>} w */
   affine(w) {
     if (this.augmented) return [w[0], w[1], 0];
     const { origin, across } = this.run.doc.plane;
-    const part = (direction) => direction.reduce((sum, value, j) => sum + value * w[j], 0);
+    const part = (/** @type {number[]} */ direction) => direction.reduce((/** @type {number} */ sum, /** @type {number} */ value, /** @type {number} */ j) => sum + value * w[j], 0);
     return [part(across[0]), part(across[1]), part(origin) + (this.run.doc.bias ? w[this.run.D] : 0)];
   }
 
-  // The scores of some weights over the plane: affine functions, or values on the grid, one for each output.
+  /** The scores of some weights over the plane: affine functions, or values on the grid, one for each output. @param {ArrayLike<number>} flat */
   ofWeights(flat) {
     const { run } = this;
-    const outputs = Array.from({ length: run.K }, (_, c) => flat.slice(c * run.width, (c + 1) * run.width));
+    const outputs = Array.from({ length: run.K }, (_, c) => Array.from(flat).slice(c * run.width, (c + 1) * run.width));
     if (this.straight) return { affine: outputs.map((w) => this.affine(w)) };
     const phi = this._phiGrid();
     return {
@@ -53,11 +64,13 @@ export class Fields {
     };
   }
 
+  /** @param {number} k */
   last(k) {
-    if (!this.run.dual) return this.ofWeights(this.run.doc.w[k]);
+    if (!this.run.dual) return this.ofWeights(this.run.path[k]);
     return { values: this._parts(this._running("dual", k), 0) };
   }
 
+  /** @param {number} t */
   averaged(t) {
     if (!this.run.dual) return this.ofWeights(this.run.averaged(t));
     const sums = this._running("dual", this.run.mistakesAt(t));
@@ -65,6 +78,7 @@ export class Fields {
     return { values: now.map((f, c) => f.map((value, g) => ((t + 1) * value - late[c][g]) / Math.max(1, t))) };
   }
 
+  /** @param {number} t */
   voted(t) {
     const { run } = this;
     const k = run.mistakesAt(t);
@@ -76,6 +90,7 @@ export class Fields {
     return { values: votes, stepped: true };
   }
 
+  /** @param {Field} field */
   onGrid(field) {
     if (field.values) return field.values;
     const { nx, ny } = this;
@@ -101,13 +116,18 @@ export class Fields {
     return this._phi;
   }
 
+  /** @param {Float64Array} sums @param {number} which */
   _parts(sums, which) {
     const K = this.run.K;
     return Array.from({ length: K }, (_, c) => sums.subarray((which * K + c) * this.size, (which * K + c + 1) * this.size));
   }
 
-  // Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores, the scores
-  // times the step of each mistake, and the votes.
+  /**
+   * Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores, the scores
+   * times the step of each mistake, and the votes.
+   * @param {string} kind
+   * @param {number} k
+   */
   _running(kind, k) {
     const length = this.size * this.run.K * (kind === "dual" ? 3 : 1);
     const sums = (this._sums[kind] ??= { copies: [new Float64Array(length)], at: 0, now: new Float64Array(length) });
@@ -123,6 +143,7 @@ export class Fields {
     return sums.now;
   }
 
+  /** @param {string} kind @param {Float64Array} sums @param {number} m */
   _add(kind, sums, m) {
     const { run } = this;
     const lasted = run.mistakeSteps[m] - (m === 0 ? 1 : run.mistakeSteps[m - 1]);
@@ -137,7 +158,7 @@ export class Fields {
     const gains = new Array(run.K).fill(0);
     run.credit(m, 1, gains);
     for (let g = 0; g < this.size; g += 1) {
-      const value = kernelValue(run.doc.kernel, x, this._lifted(g)) + (run.doc.bias ? 1 : 0);
+      const value = run.kernelAt(x, this._lifted(g));
       for (let c = 0; c < run.K; c += 1) {
         if (gains[c] === 0) continue;
         now[c][g] += gains[c] * value;
@@ -146,11 +167,13 @@ export class Fields {
     }
   }
 
+  /** @param {number} g */
   _lifted(g) {
     this._lift ??= Array.from({ length: this.size }, (_, h) => this.frame.lift(this.place(h)));
     return this._lift[g];
   }
 
+  /** @param {Float64Array[]} votes @param {Float64Array[]} scores @param {number} times */
   _vote(votes, scores, times) {
     if (times === 0) return;
     if (votes.length === 1) {
@@ -163,7 +186,7 @@ export class Fields {
     }
   }
 
-  // The predicted class at each point of the grid: 1 or 0 for two classes, −1 for a tie.
+  /** The predicted class at each point of the grid: 1 or 0 for two classes, −1 for a tie. @param {Field} field */
   winners(field) {
     const values = this.onGrid(field);
     const out = new Int8Array(this.size);
@@ -177,7 +200,7 @@ export class Fields {
     return out;
   }
 
-  // The boundary as lines in the plane, or the contour of another level of a single score.
+  /** The boundary as lines in the plane, or the contour of another level of a single score. @param {Field} field */
   boundary(field, level = 0) {
     if (field.affine && field.affine.length === 1) {
       const line = this.frame.cut(field.affine[0], level);
@@ -201,10 +224,13 @@ export class Fields {
     return lines;
   }
 
-  // The borders between classes with affine scores: for each pair, the part of its line where no third class scores higher.
+  /**
+   * The borders between classes with affine scores: for each pair, the part of its line where no third class scores higher.
+   * @param {number[][]} affine
+   */
   _borders(affine) {
     const lines = [];
-    const less = (f, g) => f.map((value, j) => value - g[j]);
+    const less = (/** @type {number[]} */ f, /** @type {number[]} */ g) => f.map((/** @type {number} */ value, /** @type {number} */ j) => value - g[j]);
     for (let c = 0; c < affine.length; c += 1) {
       for (let o = c + 1; o < affine.length; o += 1) {
         const line = this.frame.cut(less(affine[c], affine[o]));
@@ -220,19 +246,24 @@ export class Fields {
           else if (first < 0) low = Math.max(low, zero);
           else if (last < 0) high = Math.min(high, zero);
         });
-        const at = (share) => from.map((value, j) => value + share * (to[j] - value));
+        const at = (/** @type {number} */ share) => from.map((/** @type {number} */ value, /** @type {number} */ j) => value + share * (to[j] - value));
         if (low < high) lines.push([at(low), at(high)]);
       }
     }
     return lines;
   }
 
-  // Marching squares. A crossing is identified by the edge of the grid that it lies on, so that pieces can be joined.
+  /**
+   * Marching squares. A crossing is identified by the edge of the grid that it lies on, so that pieces can be joined.
+   * @param {Float64Array} values
+   * @param {number} level
+   * @param {(g: number) => boolean} wanted
+   */
   _contours(values, level, wanted = (g) => g >= 0) {
     const { nx, ny } = this;
     const points = new Map();
     const neighbours = new Map();
-    const crossing = (g, h, edge) => {
+    const crossing = (/** @type {number} */ g, /** @type {number} */ h, /** @type {number} */ edge) => {
       if (!points.has(edge)) {
         const share = (level - values[g]) / (values[h] - values[g]);
         const [from, to] = [this.place(g), this.place(h)];
@@ -241,7 +272,7 @@ export class Fields {
       }
       return edge;
     };
-    const above = (g) => values[g] > level;
+    const above = (/** @type {number} */ g) => values[g] > level;
     for (let row = 0; row + 1 < ny; row += 1) {
       for (let column = 0; column + 1 < nx; column += 1) {
         const a = row * nx + column;
@@ -264,6 +295,7 @@ export class Fields {
   }
 }
 
+/** @param {Float64Array[]} values @param {number} g */
 function winnerAt(values, g) {
   let winner = 0;
   let second = -Infinity;
@@ -276,16 +308,18 @@ function winnerAt(values, g) {
   return { winner, lead: values[winner][g] - second };
 }
 
+/** @param {Map<number, number[]>} points @param {Map<number, number[]>} neighbours */
 function joined(points, neighbours) {
   const lines = [];
   const used = new Set();
-  const follow = (start) => {
-    const line = [];
-    let edge = start;
+  const follow = (/** @type {number} */ start) => {
+    const line = /** @type {number[][]} */ ([]);
+    let edge = /** @type {number | undefined} */ (start);
     while (edge !== undefined) {
       used.add(edge);
-      line.push(points.get(edge));
-      edge = neighbours.get(edge).find((other) => !used.has(other));
+      const point = points.get(edge);
+      if (point) line.push(point);
+      edge = neighbours.get(edge)?.find((other) => !used.has(other));
     }
     return line;
   };

@@ -1,7 +1,10 @@
 // The coordinates of the picture: examples to points of the plane, points of the plane to pixels.
 
+/** @import { Run } from "./run.js" */
+
 export class Frame {
-  constructor(run, width, height, fixed = null) {
+  /** @param {Run} run @param {number} width @param {number} height */
+  constructor(run, width, height, fixed = /** @type {number[] | null} */ (null)) {
     this.run = run;
     this.width = width;
     this.height = height;
@@ -11,13 +14,14 @@ export class Frame {
     this._widen();
   }
 
+  /** @param {number[]} x */
   project(x) {
     const { kind, origin, across } = this.run.doc.plane;
     if (kind === "augmented") return [x[0], 1];
     return across.map((direction) => direction.reduce((sum, value, j) => sum + value * (x[j] - origin[j]), 0));
   }
 
-  // The example at a point of the plane.
+  /** The example at a point of the plane. @param {number[]} point */
   lift([p, q]) {
     const { origin, across } = this.run.doc.plane;
     return origin.map((value, j) => value + p * across[0][j] + q * across[1][j]);
@@ -38,7 +42,7 @@ export class Frame {
     return [x0 - 0.14 * dx, x1 + 0.14 * dx, y0 - 0.14 * dy, y1 + 0.14 * dy];
   }
 
-  // Whether width and height differ so much that each axis needs its own scale.
+  /** Whether width and height differ so much that each axis needs its own scale. @param {number} w @param {number} h */
   _apart(w, h) {
     return w > 0 && h > 0 && Math.max(w / h, h / w) > 5;
   }
@@ -66,17 +70,18 @@ export class Frame {
     return [x + ((p - x0) / (x1 - x0)) * width, y + ((y1 - q) / (y1 - y0)) * height];
   }
 
+  /** @param {number[]} pixel */
   fromPixels([px, py]) {
     const { x, y, width, height } = this.inner();
     const [x0, x1, y0, y1] = this.window;
     return [x0 + ((px - x) / width) * (x1 - x0), y1 - ((py - y) / height) * (y1 - y0)];
   }
 
-  // The line a·p + b·q + c = level where it crosses the window, or null.
+  /** The line a·p + b·q + c = level where it crosses the window, or null. @param {number[]} line a, b and c */
   cut([a, b, c], level = 0) {
     const [x0, x1, y0, y1] = this.window;
-    const ends = [];
-    const add = (p, q) => {
+    const ends = /** @type {number[][]} */ ([]);
+    const add = (/** @type {number} */ p, /** @type {number} */ q) => {
       if (!ends.some(([fp, fq]) => Math.abs(fp - p) + Math.abs(fq - q) < 1e-12 * (x1 - x0))) ends.push([p, q]);
     };
     if (b !== 0) for (const p of [x0, x1]) {
@@ -90,9 +95,9 @@ export class Frame {
     return ends.length >= 2 ? ends.slice(0, 2) : null;
   }
 
-  // The index of the example nearest to a pixel, or null if none is near.
+  /** The index of the example nearest to a pixel, or null if none is near. @param {number} px @param {number} py */
   pick(px, py, reach = 14) {
-    let best = null;
+    let best = /** @type {number | null} */ (null);
     let nearest = reach * reach;
     this.points.forEach((point, i) => {
       const [x, y] = this.toPixels(point);
@@ -103,10 +108,11 @@ export class Frame {
   }
 }
 
+/** @param {number} low @param {number} high */
 export function ticks(low, high, most = 7) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough);
+  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? 10 * power;
   const out = [];
   for (let n = Math.ceil(low / step); n * step <= high; n += 1) out.push(Number((n * step).toPrecision(12)));
   return out;

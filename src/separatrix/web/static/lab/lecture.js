@@ -21,7 +21,7 @@ export function checkedLecture(content, defaults) {
   const fail = /** @type {(text: string) => never} */ ((text) => { throw new LectureError(`this is not a lecture: ${text}`); });
   if (content?.format !== LECTURE_FORMAT) fail(`"format" must be "${LECTURE_FORMAT}"`);
   if (!Array.isArray(content.screens) || !content.screens.length) fail('"screens" must be a list with at least one screen');
-  const screens = content.screens.map((screen, k) => {
+  const screens = content.screens.map((/** @type {any} */ screen, /** @type {number} */ k) => {
     const where = `screen ${k + 1}`;
     const unknown = Object.keys(screen ?? {}).find((key) => !FIELDS.includes(key));
     if (typeof screen !== "object" || screen === null || Array.isArray(screen)) fail(`${where} must be an object`);
@@ -45,11 +45,14 @@ export class Lecture {
     this.bar = bar;
     this.onScreen = onScreen;
     this.onLeave = onLeave;
+    this.title = "";
+    /** @type {Screen[] | null} null while no lecture is shown */
     this.screens = null;
     this.at = 0;
     document.addEventListener("keydown", (event) => this._key(event));
   }
 
+  /** @param {{ title: string, screens: Screen[] }} lecture */
   begin({ title, screens }, at = 0) {
     this.title = title;
     this.screens = screens;
@@ -64,11 +67,12 @@ export class Lecture {
     this.onLeave();
   }
 
+  /** @param {number} at */
   go(at) {
     if (!this.screens) return;
     this.at = Math.max(0, Math.min(this.screens.length - 1, at));
     const screen = this.screens[this.at];
-    const button = (id, text, title, action, disabled = false) => h("button", { type: "button", id, title, "aria-label": title, disabled, onclick: action }, text);
+    const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ action, disabled = false) => h("button", { type: "button", id, title, "aria-label": title, disabled, onclick: action }, text);
     put(this.bar,
       h("div", { class: "lecture-head" }, h("h2", { id: "screen-title" }, screen.title || this.title),
         h("span", { class: "quiet", id: "screen-number" }, `${this.at + 1} of ${this.screens.length}`),
@@ -79,8 +83,10 @@ export class Lecture {
     this.onScreen(screen);
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
     if (!this.screens || event.ctrlKey || event.metaKey || event.altKey) return;
+    /** @type {Record<string, () => void>} */
     const moves = { PageDown: () => this.go(this.at + 1), PageUp: () => this.go(this.at - 1), Escape: () => this.leave() };
     if (!moves[event.key]) return;
     event.preventDefault();

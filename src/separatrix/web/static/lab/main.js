@@ -1,7 +1,7 @@
 // The lab: the controls make a recipe, the engine in the browser trains, the viewer shows every step; the address holds the recipe.
 
 import { Controls } from "./controls.js";
-import { h, save } from "./dom.js";
+import { byId, h, save } from "./dom.js";
 import { BLANK_WINDOW, Editor, untrained } from "./editor.js";
 import { documentOf } from "./engine/document.js";
 import { Superseded } from "./engine/errors.js";
@@ -16,19 +16,26 @@ import { runPage } from "./runpage.js";
 import { readState, viewState, writeState } from "./state.js";
 import { Viewer } from "./viewer.js";
 
-const message = document.getElementById("message");
-const summary = document.getElementById("summary");
-let lab = null;
-let recipe = null;
-let asked = 0; // the number of the last run that was asked for; earlier ones are not shown
-let controls = null;
+/** @import { Lab, Point, Recipe, RunDocument } from "./engine/types.js" */
 
+const message = byId("message");
+const summary = byId("summary");
+// These three are set by start(), before anything is shown that a user could operate.
+/** @type {Lab} */
+let lab;
+/** @type {Recipe} */
+let recipe;
+/** @type {Controls} */
+let controls;
+let asked = 0; // the number of the last run that was asked for; earlier ones are not shown
+
+/** @param {string} text */
 function say(text, kind = "") {
   message.textContent = text;
   message.className = kind;
 }
 
-// Tell what went wrong.
+/** Tell what went wrong. @param {unknown} error */
 function fail(error) {
   say(error instanceof Error ? error.message : String(error), "bad");
 }
@@ -37,17 +44,17 @@ const extras = [
   h("button", { type: "button", id: "save-page", title: "Save this run as a standalone page", onclick: savePage }, "Page"),
   h("button", { type: "button", id: "copy-link", title: "Copy a short link to this state of the lab", onclick: copyLink }, "Copy link"),
 ];
-const viewer = new Viewer(document.getElementById("viewer"), { onChange: keep, extras });
+const viewer = new Viewer(byId("viewer"), { onChange: keep, extras });
 const editor = new Editor(viewer, {
-  onPoints: (points) => draw(points),
-  onStart: (points, doc) => {
+  onPoints: (/** @type {Point[]} */ points) => draw(points),
+  onStart: (/** @type {Point[]} */ points, /** @type {RunDocument} */ doc) => {
     recipe = { ...recipe, data: "points", points, positive: "", columns: [], bias: doc.bias, tie: doc.tie };
     run(Infinity);
   },
 });
-const lecture = new Lecture(document.getElementById("lecture"), {
+const lecture = new Lecture(byId("lecture"), {
   onScreen: (screen) => {
-    recipe = screen.recipe;
+    recipe = /** @type {Recipe} */ (screen.recipe);
     setQuiz(screen.quiz === true);
     openRecipe(screen.step === "end" ? Infinity : screen.step, screen.views);
   },
@@ -58,15 +65,16 @@ const lecture = new Lecture(document.getElementById("lecture"), {
   },
 });
 
+/** @param {boolean} on */
 function setQuiz(on) {
   viewer.setQuiz(on);
-  document.getElementById("toggle-quiz").setAttribute("aria-pressed", String(on));
+  byId("toggle-quiz").setAttribute("aria-pressed", String(on));
 }
 
 // The state of the page beside the recipe, for the address and for links.
 function place() {
   const { t, views } = viewer.state;
-  return { step: viewer.run?.steps && t === viewer.run.steps ? "end" : t, views: views.join(","), quiz: viewer.quizzing ? "1" : undefined };
+  return { step: viewer.loaded?.steps && t === viewer.loaded.steps ? "end" : t, views: views.join(","), quiz: viewer.quizzing ? "1" : undefined };
 }
 
 function keep() {
@@ -76,9 +84,10 @@ function keep() {
   writeState(address === null ? { data: recipe.data } : { ...address, ...place(), embed });
 }
 
+/** @param {RunDocument} doc @param {{ t?: number, views?: string[] }} state */
 function show(doc, state) {
   if (recipe.data !== "points") viewer.window = null;
-  document.getElementById("viewer").hidden = false;
+  byId("viewer").hidden = false;
   controls.show(recipe, doc); // before the picture, which fills the remaining space
   editor.take(recipe.data === "points" ? recipe.points : null, doc);
   viewer.load(doc, state);
@@ -87,7 +96,7 @@ function show(doc, state) {
   keep();
 }
 
-// The document of the recipe. Only a CSV text that is too long for the browser is sent to the server.
+/** The document of the recipe. Only a CSV text that is too long for the browser is sent to the server. @param {() => boolean} isCurrent */
 async function obtain(isCurrent) {
   if (recipe.data !== "csv" || recipe.csv.length <= lab.limits.csv_in_browser) {
     return documentOf(recipe, { lab, readSet: (name) => resource(`${name}.json`), isCurrent });
@@ -100,7 +109,7 @@ async function obtain(isCurrent) {
   throw new Error(problem.error ?? longest);
 }
 
-// Train, and show step t of the result.
+/** Train, and show step t of the result. @param {number} t @param {string[]} [views] */
 async function run(t, views) {
   asked += 1;
   const mine = asked;
@@ -118,6 +127,7 @@ async function run(t, views) {
   }
 }
 
+/** @param {Point[]} points */
 function draw(points) {
   recipe = { ...recipe, points };
   const used = new Set(points.map(([, , name]) => name));
@@ -139,7 +149,7 @@ async function savePage() {
 }
 
 async function copyLink() {
-  const settings = Object.fromEntries(Object.entries(recipe).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(lab.defaults[key])));
+  const settings = Object.fromEntries(Object.entries(recipe).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(lab.defaults[/** @type {keyof Recipe} */ (key)])));
   const link = `${location.href.split("#")[0]}#${await toShortLink({ ...settings, ...place() })}`;
   if (link.length > lab.limits.link) {
     say("The data are too long for a link: save the page instead.", "bad");
@@ -153,23 +163,24 @@ async function copyLink() {
   }
 }
 
+/** @param {any} content of a lecture's file, or a promise of it */
 async function openLecture(content) {
   try {
-    lecture.begin(checkedLecture(content, lab.defaults));
+    lecture.begin(checkedLecture(await content, lab.defaults));
   } catch (error) {
     fail(error);
   }
 }
 
 function connectModes() {
-  document.getElementById("toggle-quiz").addEventListener("click", () => {
+  byId("toggle-quiz").addEventListener("click", () => {
     setQuiz(!viewer.quizzing);
     keep();
   });
-  document.getElementById("example-lecture").addEventListener("click", async () => openLecture(await resource("example.lecture.json")));
-  document.getElementById("lecture-file").addEventListener("change", async (event) => {
+  byId("example-lecture").addEventListener("click", () => openLecture(resource("example.lecture.json")));
+  byId("lecture-file").addEventListener("change", async (event) => {
     const input = /** @type {HTMLInputElement} */ (event.target);
-    const [file] = input.files;
+    const file = input.files?.[0];
     if (!file) return;
     try {
       await openLecture(JSON.parse(await file.text()));
@@ -181,23 +192,24 @@ function connectModes() {
 }
 
 async function start() {
-  document.getElementById("choose").toggleAttribute("open", innerWidth > 900);
+  byId("choose").toggleAttribute("open", innerWidth > 900);
   lab = await resource("lab.json");
-  controls = new Controls(document.getElementById("controls"), lab, {
-    onRecipe: (changed) => {
-      const end = viewer.run && viewer.state.t === viewer.run.steps && viewer.run.steps > 0;
-      const same = changed.learner === recipe.learner && viewer.run;
+  controls = new Controls(/** @type {HTMLFormElement} */ (byId("controls")), lab, {
+    onRecipe: (/** @type {Recipe} */ changed) => {
+      const shown = viewer.loaded;
+      const end = shown && viewer.state.t === shown.steps && shown.steps > 0;
+      const same = changed.learner === recipe.learner && shown;
       recipe = changed;
-      controls.show(recipe, viewer.run?.doc.recipe.data === recipe.data ? viewer.run.doc : null);
+      controls.show(recipe, shown?.doc.recipe.data === recipe.data ? shown.doc : null);
       run(end ? Infinity : 0, same ? viewer.state.views : undefined);
     },
-    onMessage: (text) => say(text, "bad"),
-    onDraw: (fresh) => {
+    onMessage: (/** @type {string} */ text) => say(text, "bad"),
+    onDraw: (/** @type {Partial<Recipe>} */ fresh) => {
       recipe = { ...recipe, ...fresh, points: [] };
       editor.begin([], ["-1", "1"], BLANK_WINDOW);
       draw([]);
     },
-    onWait: (changed) => {
+    onWait: (/** @type {Recipe} */ changed) => {
       asked += 1;
       recipe = changed;
     },
@@ -205,7 +217,8 @@ async function start() {
   connectModes();
   await open();
   addEventListener("hashchange", () => open().catch((error) => fail(error)));
-  requestIdleCallback?.(() => lab.sets.forEach((name) => resource(`${name}.json`).catch(() => {}))); // for working offline
+  const later = globalThis.requestIdleCallback ?? setTimeout; // Safari has no idle callbacks
+  later(() => lab.sets.forEach((name) => resource(`${name}.json`).catch(() => {}))); // for working offline
 }
 
 // Show what the address says.
@@ -215,7 +228,7 @@ async function open() {
   recipe = checkedRecipe(isShortLink(fragment) ? settings : fromAddress(settings, lab.defaults), lab);
   document.body.classList.toggle("embed", embed === "1");
   setQuiz(quiz === "1");
-  const link = document.getElementById("open-full");
+  const link = byId("open-full");
   link.setAttribute("href", `${location.href.split("#")[0]}#${fragment.replace(/&?embed=1/, "")}`);
   if (named && /^[\w-]+$/.test(named)) {
     await openLecture(await resource(`${named}.lecture.json`));
@@ -225,6 +238,7 @@ async function open() {
   await openRecipe(t, chosen);
 }
 
+/** @param {number} t @param {string[]} [views] */
 async function openRecipe(t, views) {
   controls.show(recipe);
   if (recipe.data === "points") {

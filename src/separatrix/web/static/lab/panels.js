@@ -3,36 +3,28 @@
 import { passesChart, proofChart, updateChart } from "./charts.js";
 import { h, put } from "./dom.js";
 import { count, label, num, products, vec } from "./formatting.js";
+import { judged } from "./judgement.js";
 
+/** @import { Changed, Child } from "./dom.js" */
+/** @import { Made, Run } from "./run.js" */
+
+/** @param {string} id @param {string} name @param {...Child} value */
 function fact(id, name, ...value) {
   return h("div", { class: "fact" }, h("dt", null, name), h("dd", { id }, ...value));
 }
 
+/** @param {number} y */
 function sign(y) {
   return y === 1 ? "+" : "−";
 }
 
-// The comparison that the rule makes, and its result, in words.
-function judged(run, now) {
-  const { rule, tie } = run.doc;
-  const what = run.K === 1 ? "y·score" : "lead";
-  const amount = num(now.lead);
-  if (rule.asks === "margin") return `${what} = ${amount} ${now.mistake ? "≤" : ">"} margin ${num(rule.margin)}`;
-  if (rule.asks === "loss") return `loss = max(0, 1 − ${what}) = ${num(Math.max(0, 1 - now.lead))}`;
-  if (now.lead === 0) {
-    if (tie === "mistake") return run.K === 1 ? "a score of 0 is a mistake" : "a tie is a mistake";
-    if (run.K === 1) return `a score of 0 means ${label(run.classes, tie === "+1" ? 1 : 0)}`;
-    return "a tie predicts the first class";
-  }
-  return `${what} = ${amount} ${now.lead > 0 ? ">" : "<"} 0`;
-}
-
+/** @param {Run} run @param {Made} now */
 function scoreLines(run, now) {
   if (run.dual) return dualScore(run, now);
   const z = run.phiOf(now.example);
   const space = run.doc.map.kind === "none" ? "x" : "φ(x)";
-  const name = (c) => (run.K === 1 ? "w" : `w[${label(run.classes, c)}]`);
-  const written = (c) => {
+  const name = (/** @type {number} */ c) => (run.K === 1 ? "w" : `w[${label(run.classes, c)}]`);
+  const written = (/** @type {number} */ c) => {
     const w = run.weights(now.before, c);
     const sum = run.doc.bias
       ? `⟨${name(c)},${space}⟩ + b = ${products(w.slice(0, run.D), z.slice(0, run.D))} + ${num(w[run.D]).replace(/^−(.*)/, "(−$1)")}`
@@ -45,6 +37,7 @@ function scoreLines(run, now) {
   return [written(now.y), written(now.rival), gap];
 }
 
+/** @param {Run} run @param {Made} now */
 function dualScore(run, now) {
   const terms = [];
   for (let m = 0; m < now.before; m += 1) {
@@ -63,6 +56,7 @@ function dualScore(run, now) {
   ];
 }
 
+/** @param {Run} run @param {Made} now */
 function namedTable(run, now) {
   const named = run.doc.map.kind === "none" && !run.dual && run.doc.features.some((name) => !/^x[₀-₉]+$/.test(name));
   if (!named || run.D > 64) return null;
@@ -80,6 +74,7 @@ function namedTable(run, now) {
   );
 }
 
+/** @param {Run} run @param {Made} now */
 function updateLines(run, now) {
   const tilde = run.doc.bias ? "(φ, 1)" : "φ";
   const x = run.doc.map.kind === "none" ? (run.doc.bias ? "x̃" : "x") : tilde;
@@ -87,7 +82,7 @@ function updateLines(run, now) {
   const times = by === 1 ? "" : `${num(by)}·`;
   if (run.dual) return [h("p", { class: "sum" }, `example ${now.example} is added to the sum with sign ${sign(now.y)}`)];
   const z = run.phiOf(now.example);
-  const update = (c, plus) => {
+  const update = (/** @type {number} */ c, /** @type {string} */ plus) => {
     const name = run.K === 1 ? "w" : `w[${label(run.classes, c)}]`;
     const [old, fresh] = [run.weights(now.k - 1, c), run.weights(now.k, c)];
     if (run.doc.rule.spread) return h("p", { class: "sum" }, `${name} moves along Σ${x}: ${vec(old)} → ${vec(fresh)}`);
@@ -97,24 +92,26 @@ function updateLines(run, now) {
   return [update(now.y, "+"), update(now.rival, "−")];
 }
 
+/** @param {Run} run @param {Made} now @param {string} named */
 function weightsTable(run, now, named) {
-  const changed = (c) => now.mistake && (c === now.y || c === now.rival);
+  const changed = (/** @type {number} */ c) => now.mistake && (c === now.y || c === now.rival);
   return h("table", { class: "weights" },
     h("thead", null, h("tr", null, [named, "before", "after"].map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", null, run.classes.map((_, c) => h("tr", { class: changed(c) ? "changed" : null },
       h("th", { scope: "row" }, label(run.classes, c)), h("td", null, vec(run.weights(now.before, c), 5)), h("td", null, vec(run.weights(now.k, c), 5))))));
 }
 
-// w on the plane of the picture, for the vector picture.
+/** w on the plane of the picture, for the vector picture. @param {Run} run @param {ArrayLike<number>} w */
 function onPlane(run, w) {
   const { plane } = run.doc;
   if (plane.kind === "augmented") return [w[0], w[1]];
   return plane.across.map((direction) => direction.reduce((sum, value, j) => sum + value * w[j], 0));
 }
 
+/** @param {HTMLElement} panel @param {Run} run @param {number} t */
 export function stepPanel(panel, run, t) {
   const now = run.at(t);
-  const w = (k) => (run.dual ? `a sum of ${count(k, "mistake")}` : vec(run.weights(k)));
+  const w = (/** @type {number} */ k) => (run.dual ? `a sum of ${count(k, "mistake")}` : vec(run.weights(k)));
   const named = run.doc.bias && !run.dual ? "(w, b)" : "w";
   if (!run.steps) {
     put(panel, h("h2", null, "Draw"), h("p", { class: "say" }, "Click to add a point of the chosen class; drag a point to move it. As soon as there are two classes, the perceptron is trained on the points."));
@@ -146,31 +143,34 @@ export function stepPanel(panel, run, t) {
   );
 }
 
+/** @param {number} left @param {string} sign @param {number} right */
 function holds(left, sign, right) {
   const fine = sign === "≤" ? left <= right * (1 + 1e-9) + 1e-12 : left >= right * (1 - 1e-9) - 1e-12;
   return h("span", { class: fine ? "tick-mark" : "cross-mark" }, fine ? " ✓" : " ✗");
 }
 
+/** @param {HTMLElement} panel @param {Run} run @param {number} t @param {boolean} whole @param {(on: boolean) => void} onWhole */
 export function proofPanel(panel, run, t, whole, onWhole) {
   const k = run.mistakesAt(t);
   const { doc } = run;
   const lines = run.proof(k);
   const R2 = doc.R2 ?? (doc.proof ? run.kernelR2() : null);
   const head = h("h2", null, "The proof ", h("small", null, `after ${count(k, "mistake")}`));
+  /** @type {Element[]} */
   const content = [head, proofChart(run, k, whole)];
   if (!doc.proof) {
     content.push(h("p", { class: "say" }, `The proof is for the perceptron rule only. Here ‖w‖² = ${num(lines.norm2)}.`));
   } else {
     const cap = run.K > 1 ? "2R²" : "R²";
-    content.push(h("p", { class: "line", id: "line-1" }, h("b", { class: "upper" }, "1 "), `‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${k}·${num(R2)} = ${num(lines.kR2)}`, holds(lines.norm2, "≤", lines.kR2)));
+    content.push(h("p", { class: "line", id: "line-1" }, h("b", { class: "upper" }, "1 "), `‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${k}·${num(R2)} = ${num(lines.kR2)}`, holds(lines.norm2, "≤", lines.kR2 ?? 0)));
     if (doc.separator) {
       const gamma = doc.separator.gamma;
       content.push(
-        h("p", { class: "line", id: "line-2" }, h("b", { class: "lower" }, "2 "), `⟨w,u⟩ = ${num(lines.progress)} ≥ k·γ = ${k}·${num(gamma)} = ${num(lines.kGamma)}`, holds(lines.progress, "≥", lines.kGamma)),
+        h("p", { class: "line", id: "line-2" }, h("b", { class: "lower" }, "2 "), `⟨w,u⟩ = ${num(lines.progress)} ≥ k·γ = ${k}·${num(gamma)} = ${num(lines.kGamma)}`, holds(lines.progress ?? 0, "≥", lines.kGamma ?? 0)),
         h("p", { class: "line", id: "between" }, `k²γ² = ${num(lines.k2Gamma2)} ≤ ‖w‖² = ${num(lines.norm2)} ≤ k·${cap} = ${num(lines.kR2)}`),
         h("p", { class: "line", id: "bound" }, `so k ≤ ${cap}/γ² = `, h("strong", null, num(run.bound)), `. Here k = `, h("strong", null, num(k)), "."),
-        h("progress", { max: Math.max(run.bound, 1), value: k, "aria-label": `${k} mistakes of at most ${run.bound}` }),
-        h("label", { class: "switch" }, h("input", { type: "checkbox", id: "whole", checked: whole, onchange: (e) => onWhole(e.target.checked) }), " extend to the intersection"),
+        h("progress", { max: Math.max(run.bound ?? 0, 1), value: k, "aria-label": `${k} mistakes of at most ${run.bound}` }),
+        h("label", { class: "switch" }, h("input", { type: "checkbox", id: "whole", checked: whole, onchange: (/** @type {Changed} */ e) => onWhole(e.target.checked) }), " extend to the intersection"),
       );
     } else {
       content.push(h("p", { class: "say" }, run.dual ? "The margin in the kernel's space is not computed, so line 2 has no numbers." : "The data are not separable, so there is no γ: line 2 does not apply, and k is not bounded."));
@@ -183,6 +183,7 @@ export function proofPanel(panel, run, t, whole, onWhole) {
   put(panel, content);
 }
 
+/** @param {Run} run */
 export function outcome(run) {
   const { doc } = run;
   const k = count(doc.n_mistakes, doc.rule.asks === "sign" ? "mistake" : "correction");
@@ -201,6 +202,7 @@ export function outcome(run) {
   return sentences.join(" ");
 }
 
+/** @param {HTMLElement} panel @param {Run} run */
 export function certificatePanel(panel, run) {
   const { certificate, cycle, max_margin: maxMargin } = run.doc;
   const end = h("p", { class: "say", id: "outcome" }, outcome(run));
@@ -222,12 +224,13 @@ export function certificatePanel(panel, run) {
   );
 }
 
+/** @param {HTMLElement} panel @param {Run} run @param {number} t */
 export function passesPanel(panel, run, t) {
   const { doc } = run;
   const pass = run.passAt(t);
   const scores = doc.held_out;
   const best = scores ? Math.max(...scores) : 0;
-  const percent = (value) => `${num(Math.round(value * 1000) / 10)} %`;
+  const percent = (/** @type {number} */ value) => `${num(Math.round(value * 1000) / 10)} %`;
   put(panel,
     h("h2", null, "Passes ", h("small", null, `${doc.rule.asks === "sign" ? "mistakes" : "corrections"} in each`)),
     passesChart(run, pass),

@@ -5,6 +5,16 @@ import { Frame, ticks } from "./frame.js";
 import { CanvasPen, SvgPen, arrow, marker } from "./pen.js";
 import { label, num, vec } from "./formatting.js";
 
+/** @import { Field } from "./fields.js" */
+/** @import { Pen, Style } from "./pen.js" */
+/** @import { Run } from "./run.js" */
+
+/**
+ * @typedef {ReturnType<typeof theme>} Colours
+ * @typedef {keyof Colours["views"]} ViewName
+ * @typedef {{ t: number, views: string[], street: boolean, witness: boolean, upcoming?: number | null }} Shown
+ */
+
 export const VIEWS = [
   { name: "last", title: "last w", dash: [], width: 2.6 },
   { name: "averaged", title: "averaged", dash: [10, 5], width: 2.4 },
@@ -16,7 +26,7 @@ const MOST_VOTERS = 5000;
 
 export function theme() {
   const style = getComputedStyle(document.documentElement);
-  const of = (name) => style.getPropertyValue(name).trim();
+  const of = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
   return {
     paper: of("--paper"),
     ink: of("--ink"),
@@ -29,24 +39,30 @@ export function theme() {
   };
 }
 
-// The views that can be drawn for a run.
+/** The views that can be drawn for a run. @param {Run} run */
 export function available(run) {
   const { doc } = run;
-  return {
+  /** @type {Record<string, boolean>} */
+  const can = {
     last: true,
     averaged: true,
     voted: run.m <= MOST_VOTERS,
     pocket: doc.kept !== null,
     margin: doc.max_margin !== null,
   };
+  return can;
 }
 
 export class Picture {
-  constructor(run, width, height, fixed = null) {
+  /** @param {Run} run @param {number} width @param {number} height */
+  constructor(run, width, height, fixed = /** @type {number[] | null} */ (null)) {
     this.run = run;
     this.frame = new Frame(run, width, height, fixed);
     this.fields = new Fields(run, this.frame);
+    /** @type {{ key: string, canvas: HTMLCanvasElement } | null} */
     this._layer = null;
+    /** @type {number[][]} where the arrow of w and its name are */
+    this._wBoxes = [];
   }
 
   // Discard the cached points after one was moved.
@@ -59,41 +75,43 @@ export class Picture {
     return n <= 40 ? 7 : n <= 250 ? 5 : n <= 2500 ? 3.4 : 2.2;
   }
 
-  // The scores of a view after step t.
+  /** The scores of a view after step t. @param {string} view @param {number} t */
   field(view, t) {
     const { run, fields } = this;
     if (view === "averaged") return fields.averaged(t);
     if (view === "voted") return fields.voted(t);
-    if (view === "pocket") return fields.last(Math.min(run.doc.kept, run.m));
-    if (view === "margin") return fields.ofWeights(run.doc.max_margin.w);
+    if (view === "pocket") return fields.last(Math.min(run.doc.kept ?? 0, run.m));
+    if (view === "margin" && run.doc.max_margin) return fields.ofWeights(run.doc.max_margin.w);
     return fields.last(run.mistakesAt(t));
   }
 
+  /** @param {HTMLCanvasElement} canvas @param {Shown} state */
   onCanvas(canvas, state) {
     const ratio = Math.min(3, globalThis.devicePixelRatio || 1);
     const { width, height } = this.frame;
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
-    const context = canvas.getContext("2d");
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.scale(ratio, ratio);
     const colours = theme();
     this.draw(new CanvasPen(context), state, colours, () => context.drawImage(this._points(ratio, colours), 0, 0, width, height));
   }
 
+  /** @param {Shown} state */
   toSvg(state) {
     const pen = new SvgPen(this.frame.width, this.frame.height);
     this.draw(pen, state, theme(), () => this._drawPoints(pen, theme()));
     return pen.toString();
   }
 
-  // The points do not change between steps, so they are drawn once.
+  /** The points do not change between steps, so they are drawn once. @param {number} ratio @param {Colours} colours */
   _points(ratio, colours) {
     const key = `${ratio} ${colours.paper}`;
     if (this._layer?.key !== key) {
       const canvas = document.createElement("canvas");
       canvas.width = Math.round(this.frame.width * ratio);
       canvas.height = Math.round(this.frame.height * ratio);
-      const context = canvas.getContext("2d");
+      const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
       context.scale(ratio, ratio);
       this._drawPoints(new CanvasPen(context), colours);
       this._layer = { key, canvas };
@@ -101,6 +119,7 @@ export class Picture {
     return this._layer.canvas;
   }
 
+  /** @param {Pen} pen @param {Colours} colours */
   _drawPoints(pen, colours) {
     const { run, frame, radius } = this;
     pen.clip(frame.inner());
@@ -119,6 +138,7 @@ export class Picture {
     pen.unclip();
   }
 
+  /** @param {Pen} pen @param {Shown} state @param {Colours} colours @param {() => void} points */
   draw(pen, state, colours, points) {
     const { frame } = this;
     const inner = frame.inner();
@@ -139,6 +159,7 @@ export class Picture {
     this._names(pen, state, colours);
   }
 
+  /** @param {Pen} pen @param {Field} field @param {Colours} colours */
   _regions(pen, field, colours) {
     const { fields, frame } = this;
     const opacity = 0.1;
@@ -156,7 +177,7 @@ export class Picture {
     const [left, top] = frame.toPixels(fields.place(0));
     const [right, bottom] = frame.toPixels(fields.place(fields.size - 1));
     const [w, h] = [(right - left) / (nx - 1), (bottom - top) / (ny - 1)];
-    const runs = colours.classes.map(() => []);
+    const runs = colours.classes.map(() => /** @type {number[][][]} */ ([]));
     for (let row = 0; row < ny; row += 1) {
       for (let from = 0; from < nx; ) {
         const c = winners[row * nx + from];
@@ -172,12 +193,13 @@ export class Picture {
     runs.forEach((boxes, c) => boxes.length && pen.path(boxes, { fill: colours.classes[c], opacity }, true));
   }
 
+  /** @param {Pen} pen @param {Colours} colours */
   _axes(pen, colours) {
     const { frame } = this;
     const inner = frame.inner();
     const [x0, x1, y0, y1] = frame.window;
     const bottom = inner.y + inner.height;
-    const most = (length, each) => Math.max(3, Math.round(length / each));
+    const most = (/** @type {number} */ length, /** @type {number} */ each) => Math.max(3, Math.round(length / each));
     for (const value of ticks(x0, x1, most(inner.width, 64))) {
       const [x] = frame.toPixels([value, 0]);
       pen.path([[[x, inner.y], [x, bottom]]], { stroke: colours.line, width: value === 0 ? 1.4 : 0.6 });
@@ -195,16 +217,18 @@ export class Picture {
     pen.text(up, inner.x + 6, inner.y + 14, style);
   }
 
-  // The margin band and its support vectors are shown with the max-margin boundary, and at the end.
+  /** The margin band and its support vectors are shown with the max-margin boundary, and at the end. @param {Shown} state */
   _street(state) {
     const asked = state.views.includes("margin") || (state.t === this.run.steps && this.run.steps > 0);
     return state.street && asked && this.run.doc.max_margin !== null;
   }
 
+  /** @param {Pen} pen @param {number[][][]} lines @param {Style} style */
   _line(pen, lines, style) {
     pen.path(lines.map((line) => line.map((p) => this.frame.toPixels(p))), style);
   }
 
+  /** @param {Pen} pen @param {Shown} state @param {string[]} shown @param {Colours} colours */
   _boundaries(pen, state, shown, colours) {
     const { run, fields } = this;
     if (this._street(state) && run.K === 1) {
@@ -220,15 +244,16 @@ export class Picture {
     }
     for (const { name, dash, width } of VIEWS) {
       if (!shown.includes(name)) continue;
-      this._line(pen, fields.boundary(this.field(name, state.t)), { stroke: colours.views[name], width, dash });
+      this._line(pen, fields.boundary(this.field(name, state.t)), { stroke: colours.views[/** @type {ViewName} */ (name)], width, dash });
     }
   }
 
+  /** @param {Pen} pen @param {Shown} state @param {Colours} colours */
   _marks(pen, state, colours) {
     const { run, frame, radius } = this;
-    const place = (i) => frame.toPixels(frame.points[i]);
+    const place = (/** @type {number} */ i) => frame.toPixels(frame.points[i]);
     const { certificate, max_margin: street } = run.doc;
-    if (this._street(state)) for (const i of street.support) {
+    if (street && this._street(state)) for (const i of street.support) {
       pen.circle(...place(i), radius + 5, { stroke: colours.views.margin, width: 1.8 });
     }
     if (state.witness && certificate) for (const { row, weight } of certificate.witness) {
@@ -248,7 +273,7 @@ export class Picture {
     this._vector(pen, state, colours);
   }
 
-  // The vector w, drawn from the boundary into the positive side.
+  /** The vector w, drawn from the boundary into the positive side. @param {Pen} pen @param {Shown} state @param {Colours} colours */
   _vector(pen, state, colours) {
     const { run, frame, fields } = this;
     this._wBoxes = [];
@@ -278,7 +303,12 @@ export class Picture {
     pen.text("w", away[0], base, { size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center" });
   }
 
-  // The coordinates and labels of a few points, placed where they cover nothing; those without room are left out.
+  /**
+   * The coordinates and labels of a few points, placed where they cover nothing; those without room are left out.
+   * @param {Pen} pen
+   * @param {Shown} state
+   * @param {Colours} colours
+   */
   _names(pen, state, colours) {
     const { run, frame, radius } = this;
     if (run.doc.x.length > 12) return;
@@ -290,7 +320,7 @@ export class Picture {
     if (example !== null) taken[example] = [-10, -10, 10, 10].map((side, j) => places[example][j % 2] + side * (1 + radius / 10));
     const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
     for (const { row } of witness) taken.push([places[row][0] - 30, places[row][1] + radius + 10, places[row][0] + 30, places[row][1] + radius + 26]);
-    const free = ([x0, y0, x1, y1]) =>
+    const free = (/** @type {number[]} */ [x0, y0, x1, y1]) =>
       x0 >= inner.x && x1 <= inner.x + inner.width && y0 >= inner.y && y1 <= inner.y + inner.height &&
       !taken.some((box) => x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1);
     places.forEach(([x, y], i) => {
@@ -305,10 +335,10 @@ export class Picture {
   }
 }
 
-// The part of a polygon where side · (a·p + b·q + c) > 0.
+/** The part of a polygon where side · (a·p + b·q + c) > 0. @param {number[][]} corners @param {number[]} line a, b and c @param {number} side */
 function clipped(corners, [a, b, c], side) {
-  const value = ([p, q]) => side * (a * p + b * q + c);
-  const out = [];
+  const value = (/** @type {number[]} */ [p, q]) => side * (a * p + b * q + c);
+  const out = /** @type {number[][]} */ ([]);
   corners.forEach((corner, i) => {
     const next = corners[(i + 1) % corners.length];
     const [here, there] = [value(corner), value(next)];

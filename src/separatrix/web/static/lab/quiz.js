@@ -1,93 +1,82 @@
-// The quiz: before each step, predict whether the example is a mistake, and which way w turns; then step.
+// The quiz: before each step, predict whether the example is a mistake, and what changes; then step.
 
 import { h, put } from "./dom.js";
-import { label, num, vec } from "./formatting.js";
+import { label, vec } from "./formatting.js";
+import { explanation, questionsAbout } from "./questions.js";
 
-/**
- * The answers to what the next step asks.
- * @param {import("./run.js").Run} run
- * @param {number} t the steps made so far
- */
-export function nextQuestion(run, t) {
-  if (t >= run.steps) return null;
-  const now = run.at(t + 1);
-  return { example: now.example, y: now.y, mistake: now.mistake, rival: now.rival, step: t + 1 };
-}
-
-/** The ways in which w may turn, for the labels of a run. @param {any} run @param {{ y: number, rival: number }} question */
-export function turns(run, question) {
-  if (run.K === 1) return { toward: run.dual ? "the example is added with sign +" : "towards x: w ← w + x", away: run.dual ? "the example is added with sign −" : "away from x: w ← w − x", right: question.y === 1 ? "toward" : "away" };
-  return null;
-}
+/** @import { Question } from "./questions.js" */
+/** @import { Made } from "./run.js" */
+/** @import { Viewer } from "./viewer.js" */
 
 export class Quiz {
   /**
-   * @param {import("./viewer.js").Viewer} viewer
+   * @param {Viewer} viewer
    * @param {HTMLElement} panel
    */
   constructor(viewer, panel) {
     this.viewer = viewer;
     this.panel = panel;
-    this.reset();
+    /** @type {Made | null} the step that is asked about */
+    this.step = null;
+    /** @type {Question[]} those about it that are not answered yet */
+    this.questions = [];
+    this.asked = 0;
+    this.right = 0;
+    this.feedback = "";
   }
 
   reset() {
     this.asked = 0;
     this.right = 0;
     this.feedback = "";
-    this.guess = null;
-    this.pending = null;
+    this.step = null;
   }
 
-  // The example that the question is about, for the picture.
+  /** The example that the question is about, for the picture. */
   upcoming() {
-    return this.question?.example ?? null;
+    return this.step?.example ?? null;
   }
 
-  // Ask about the step after t.
+  /** Ask about the step after t. @param {number} t */
   show(t) {
     const { run } = this.viewer;
-    if (this.pending !== t) [this.guess, this.pending] = [null, t];
-    this.question = nextQuestion(run, t);
+    if (this.step?.t !== t + 1) {
+      this.step = t < run.steps ? run.made(t + 1) : null;
+      this.questions = this.step ? questionsAbout(run, this.step) : [];
+    }
     const head = h("h2", null, "Quiz ", h("small", { id: "quiz-score" }, `${this.right} of ${this.asked} right`));
     const said = h("p", { id: "quiz-feedback", role: "status", class: "say" }, this.feedback);
-    if (!this.question) {
+    const [question] = this.questions;
+    if (!this.step || !question) {
       put(this.panel, head, said, h("p", { class: "say", id: "quiz-question" }, "That was the last step."));
       return;
     }
-    const { example, y, step } = this.question;
-    const x = h("p", { class: "sum" }, `Step ${step}: example ${example}, x = ${vec(run.doc.x[example])}, label `, h("span", { class: `label c${y % 7}` }, label(run.classes, y)));
-    const button = (id, text, action) => h("button", { type: "button", id, onclick: action }, text);
-    const turning = this.guess === "mistake" && turns(run, this.question);
-    put(this.panel, head, said, x,
-      turning
-        ? [h("p", { class: "say", id: "quiz-question" }, "Which way does w turn?"), h("div", { class: "answers" }, button("turn-toward", turning.toward, () => this._answer("toward")), button("turn-away", turning.away, () => this._answer("away")))]
-        : [h("p", { class: "say", id: "quiz-question" }, "Is it a mistake, or is it classified right?"), h("div", { class: "answers" }, button("guess-mistake", "a mistake", () => this._guess("mistake")), button("guess-right", "right", () => this._guess("right")))]);
+    const { example, y } = this.step;
+    const x = h("p", { class: "sum" }, `Step ${t + 1}: example ${example}, x = ${vec(run.doc.x[example])}, label `, h("span", { class: `label c${y % 7}` }, label(run.classes, y)));
+    const choices = question.choices.map(({ text, right }, i) =>
+      h("button", { type: "button", class: "answer", onclick: () => this._answer(right) }, h("kbd", { "aria-hidden": "true" }, String(i + 1)), ` ${text}`));
+    put(this.panel, head, said, x, h("p", { class: "say", id: "quiz-question" }, question.ask), h("div", { class: "answers", role: "group", "aria-labelledby": "quiz-question" }, choices));
   }
 
-  _guess(guess) {
-    this.guess = guess;
-    if (guess === "mistake" && this.question.mistake && turns(this.viewer.run, this.question)) {
-      this.show(this.pending);
-      this.panel.querySelector("button")?.focus();
-    } else this._finish(guess === "mistake" ? this.question.mistake : !this.question.mistake, "");
+  /** Give the answer with a number, counted from 1. @param {number} number whether there is one */
+  choose(number) {
+    const button = this.panel.querySelectorAll("button")[number - 1];
+    button?.click();
+    return button !== undefined;
   }
 
-  _answer(turn) {
-    this._finish(turn === turns(this.viewer.run, this.question).right, "turn");
-  }
-
-  _finish(right, asked) {
-    const { run } = this.viewer;
-    const { mistake, step, y } = this.question;
-    const now = run.at(step);
-    const what = run.K === 1 ? `y·score = ${num(now.lead)}` : `the lead is ${num(now.lead)}`;
-    const turned = mistake && run.K === 1 && !run.dual ? `, so w turns ${y === 1 ? "towards" : "away from"} x` : "";
-    this.asked += 1;
-    this.right += Number(right);
-    this.feedback = `${right ? "Right" : "No"}: step ${step} is ${mistake ? "a mistake" : "right"} (${what})${turned || asked ? turned : ""}.`;
-    this.guess = null;
-    this.viewer.go(step);
+  /** @param {boolean} right */
+  _answer(right) {
+    const { viewer, step } = this;
+    if (!step) return;
+    this.questions = this.questions.slice(1);
+    if (right && this.questions.length) this.show(step.t - 1);
+    else {
+      this.asked += 1;
+      this.right += Number(right);
+      this.feedback = `${right ? "Right" : "No"}: ${explanation(viewer.run, step)}`;
+      viewer.go(step.t);
+    }
     this.panel.querySelector("button")?.focus();
   }
 }

@@ -1,34 +1,45 @@
 // The recipe (the settings of the controls) as the fragment of the address, and back.
 
+/** @import { Point, Recipe } from "./engine/types.js" */
+
 const MOST_IN_A_LINK = 6000;
 
-// The recipe of a fragment; settings that are missing or invalid have their defaults.
+/**
+ * The recipe of a fragment; settings that are missing or invalid have their defaults.
+ * @param {Record<string, string>} entries
+ * @param {Recipe} defaults
+ */
 export function fromAddress(entries, defaults) {
+  /** @type {Recipe & Record<string, any>} */
   const recipe = { ...defaults, points: [], columns: [] };
+  const byName = /** @type {Record<string, any>} */ (defaults);
   for (const [key, value] of Object.entries(entries)) {
     if (key === "points") recipe.points = value.split(";").filter(Boolean).map(point);
     else if (key === "columns") recipe.columns = value.split(",").filter(Boolean).map(Number);
     else if (key === "bias") recipe.bias = value === "1";
     else if (key === "tie") recipe.tie = value.replace(" ", "+");
-    else if (key in defaults) recipe[key] = typeof defaults[key] === "number" ? Number(value) : value;
+    else if (key in defaults) recipe[key] = typeof byName[key] === "number" ? Number(value) : value;
   }
   return recipe;
 }
 
+/** @param {string} text @returns {Point} */
 function point(text) {
   const [x, y, ...rest] = text.split(",");
   return [Number(x), Number(y), decodeURIComponent(rest.join(","))];
 }
 
-// The settings that differ from the defaults; null if the data are too large for an address.
+/** The settings that differ from the defaults; null if the data are too large for an address. @param {Recipe} recipe @param {Recipe} defaults */
 export function toAddress(recipe, defaults) {
+  /** @type {Record<string, string>} */
   const out = { data: recipe.data };
+  const byName = /** @type {Record<string, any>} */ (defaults);
   const only = { random: ["n", "classes", "gap", "noise"], csv: ["csv", "file"], points: ["points"] };
   const foreign = Object.entries(only).flatMap(([data, keys]) => (data === recipe.data ? [] : keys));
   for (const [key, value] of Object.entries(recipe)) {
-    if (foreign.includes(key) || JSON.stringify(value) === JSON.stringify(defaults[key])) continue;
-    if (key === "points") out.points = value.map(([x, y, name]) => [x, y, encodeURIComponent(name)].join(",")).join(";");
-    else if (key === "columns") out.columns = value.join(",");
+    if (foreign.includes(key) || JSON.stringify(value) === JSON.stringify(byName[key])) continue;
+    if (key === "points") out.points = recipe.points.map(([x, y, name]) => [x, y, encodeURIComponent(name)].join(",")).join(";");
+    else if (key === "columns") out.columns = recipe.columns.join(",");
     else if (key === "bias") out.bias = value ? "1" : "0";
     else out[key] = String(value);
   }

@@ -15,6 +15,7 @@ export function resource(name) {
   return loaded.get(name);
 }
 
+/** @param {string} name */
 async function read(name) {
   const embedded = document.getElementById(name);
   if (embedded) return JSON.parse(embedded.textContent ?? "");

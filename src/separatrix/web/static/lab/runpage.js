@@ -15,6 +15,7 @@ export function runPage({ html }, doc) {
   const features = doc.features.length;
   const counts = `${doc.n_train.toLocaleString("en")} examples, ${features} feature${features === 1 ? "" : "s"}, ${doc.classes.length} classes`;
   const summary = `${counts}; ${doc.learner}, ${doc.order} order, ${bias}`;
+  /** @type {Record<string, string>} */
   const parts = { "{{name}}": escaped(doc.name), "{{summary}}": escaped(summary), "{{document}}": text.replaceAll("<", "\\u003c") };
   return html.replace(/\{\{(name|summary|document)\}\}/g, (mark) => parts[mark]);
 }

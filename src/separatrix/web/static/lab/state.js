@@ -2,26 +2,28 @@
 
 export function readState() {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  const out = {};
+  const out = /** @type {Record<string, string>} */ ({});
   for (const [key, value] of parameters) out[key] = value;
   return out;
 }
 
+/** @param {Record<string, any>} entries */
 export function viewState(entries) {
-  const state = {};
+  const state = /** @type {{ t?: number, views?: string[] }} */ ({});
   if (entries.step !== undefined) state.t = entries.step === "end" ? Infinity : Number(entries.step) || 0;
   if (entries.views !== undefined) state.views = entries.views.split(",").filter(Boolean);
   return state;
 }
 
-let waiting = null;
+let waiting = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
-// Browsers limit how often the address may change, so only the last change of a burst is written.
+/** Browsers limit how often the address may change, so only the last change of a burst is written. @param {Record<string, any>} entries */
 export function writeState(entries) {
   clearTimeout(waiting);
   waiting = setTimeout(() => write(entries), 120);
 }
 
+/** @param {Record<string, any>} entries */
 function write(entries) {
   const parameters = new URLSearchParams();
   for (const [key, value] of Object.entries(entries)) if (value !== undefined && value !== null && value !== "") parameters.set(key, value);

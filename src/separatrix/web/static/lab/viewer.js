@@ -9,6 +9,11 @@ import { Quiz } from "./quiz.js";
 import { Run } from "./run.js";
 import { count, label, num } from "./formatting.js";
 
+/** @import { Changed } from "./dom.js" */
+/** @import { Shown } from "./picture.js" */
+/** @import { RunDocument } from "./engine/types.js" */
+/** @typedef {Shown} ViewState */
+
 // The word "mistake", or a cross on a narrow screen.
 function mistakeWord() {
   return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
@@ -17,23 +22,26 @@ function mistakeWord() {
 const SPEEDS = [0.5, 1, 2, 5, 20, 100];
 
 export class Viewer {
-  constructor(root, { onChange = (state) => {}, extras = [] } = {}) {
+  /**
+   * @param {HTMLElement} root
+   * @param {{ onChange?: (state: ViewState) => void, extras?: HTMLElement[] }} options `extras` are more buttons
+   */
+  constructor(root, { onChange = () => {}, extras = [] } = {}) {
     this.onChange = onChange;
+    /** @type {ViewState} */
     this.state = { t: 0, views: ["last"], street: true, witness: true };
     this.whole = false;
     this.speed = 1;
+    /** @type {number | null} */
     this.timer = null;
+    /** @type {number[] | null} */
     this.window = null;
-    this._build(root, extras);
-    this.quiz = new Quiz(this, this.panels.quiz);
+    /** @type {Run | null} */
+    this.loaded = null;
+    /** @type {Picture | null} */
+    this.drawn = null;
     this.quizzing = false;
-    document.addEventListener("keydown", (event) => this._key(event));
-    new ResizeObserver(() => this._resize()).observe(this.stage);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
-  }
-
-  _build(root, extras) {
-    const button = (id, text, title, action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
+    const button = (/** @type {string} */ id, /** @type {string | (string | HTMLElement)[]} */ text, /** @type {string} */ title, /** @type {() => void} */ action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
     this.canvas = h("canvas", { id: "picture", role: "img" });
     this.stage = h("div", { class: "stage" }, this.canvas);
     this.legend = h("div", { class: "legend", role: "group", "aria-label": "Boundaries shown" });
@@ -72,17 +80,36 @@ export class Viewer {
         h("div", { class: "pair" }, this.panels.certificate, this.panels.passes)),
       h("div", { class: "right" }, this.panels.quiz, this.panels.step, this.panels.proof),
       this.live);
+    this.quiz = new Quiz(this, this.panels.quiz);
+    document.addEventListener("keydown", (event) => this._key(event));
+    new ResizeObserver(() => this._resize()).observe(this.stage);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.render());
   }
 
-  // Show a document; `state` may contain the step and the views.
+  /** The run that is shown; there is none before the first load(). */
+  get run() {
+    if (!this.loaded) throw new Error("the viewer shows no run yet");
+    return this.loaded;
+  }
+
+  get picture() {
+    if (!this.drawn) throw new Error("the viewer shows no run yet");
+    return this.drawn;
+  }
+
+  /**
+   * Show a document.
+   * @param {RunDocument} doc
+   * @param {{ t?: number, views?: string[] }} state the step and the boundaries to begin with
+   */
   load(doc, state = {}) {
     this.stop();
-    this.run = new Run(doc);
+    this.loaded = new Run(doc);
     const can = available(this.run);
     const views = state.views ?? [...new Set(["last", doc.predicts])];
-    this.state = { ...this.state, views: views.filter((view) => can[view]), t: 0 };
+    this.state = { ...this.state, views: views.filter((/** @type {string} */ view) => can[view]), t: 0 };
     this.state.t = this._clamped(state.t ?? 0);
-    this.scrub.max = this.run.steps;
+    this.scrub.max = String(this.run.steps);
     this._legend(can);
     for (const name of ["proof", "certificate", "passes"]) this.panels[name].hidden = !this.run.steps;
     this.quiz.reset();
@@ -91,57 +118,62 @@ export class Viewer {
     this._resize(true);
   }
 
-  // Ask before each step, or stop asking.
+  /** Ask before each step, or stop asking. @param {boolean} on */
   setQuiz(on) {
     this.quizzing = on;
     this.quiz.reset();
     document.body.classList.toggle("quizzing", on);
-    this.panels.quiz.hidden = !on || !this.run?.steps;
-    if (this.run) this.render();
+    this.panels.quiz.hidden = !on || !this.loaded?.steps;
+    if (this.loaded) this.render();
   }
 
   _saveGif() {
     const { width, height } = this.picture.frame;
-    const draw = (canvas, t) => this.picture.onCanvas(canvas, { ...this.state, t });
+    const draw = (/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ t) => this.picture.onCanvas(canvas, { ...this.state, t });
     save(fileName(this.run, "gif"), animatedGif({ draw, frames: framesOf(this.run), width, height }));
   }
 
+  /** @param {Record<string, boolean>} can */
   _legend(can) {
-    const box = (id, title, on, change, swatch) =>
-      h("label", { class: "view" }, h("input", { type: "checkbox", id, checked: on, onchange: (event) => change(event.target.checked) }), swatch, title);
+    const box = (/** @type {string} */ id, /** @type {string} */ title, /** @type {boolean} */ on, /** @type {(on: boolean) => void} */ change, swatch = /** @type {SVGElement | null} */ (null)) =>
+      h("label", { class: "view" }, h("input", { type: "checkbox", id, checked: on, onchange: (/** @type {Changed} */ event) => change(event.target.checked) }), swatch, title);
     const { doc } = this.run;
     const views = VIEWS.filter(({ name }) => can[name] || name === "margin").map(({ name, title, dash }) =>
       can[name]
-        ? box(`view-${name}`, title, this.state.views.includes(name), (on) => this._toggleView(name, on), swatch(name, dash))
+        ? box(`view-${name}`, title, this.state.views.includes(name), (/** @type {boolean} */ on) => this._toggleView(name, on), swatch(name, dash))
         : null);
     put(this.legend, views,
-      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support vectors" : "support vectors", this.state.street, (on) => this._set({ street: on })) : null,
-      doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (on) => this._set({ witness: on })) : null);
+      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support vectors" : "support vectors", this.state.street, (/** @type {boolean} */ on) => this._set({ street: on })) : null,
+      doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (/** @type {boolean} */ on) => this._set({ witness: on })) : null);
     const shapes = ["●", "■", "▲", "◆", "▼", "⬟", "★"];
     put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, shapes[c % 7]), ` ${label(doc.classes, c)}`)),
       doc.x.length > doc.n_train ? h("span", null, "hollow: held out") : null);
     this.note.textContent = doc.plane.note;
   }
 
+  /** @param {string} name @param {boolean} on */
   _toggleView(name, on) {
     this._set({ views: on ? [...this.state.views, name] : this.state.views.filter((view) => view !== name) });
   }
 
+  /** @param {Partial<ViewState>} change */
   _set(change) {
     this.state = { ...this.state, ...change };
     this.render();
     this.onChange(this.state);
   }
 
+  /** @param {number} t */
   _clamped(t) {
     return Math.max(0, Math.min(this.run.steps, Number.isFinite(t) ? Math.round(t) : this.run.steps));
   }
 
+  /** @param {number} t */
   go(t) {
     if (t !== this.state.t || t > this.run.steps) this._set({ t: this._clamped(t) });
   }
 
-  // Go to the next or previous mistake; after the last one to the end, before the first one to the beginning.
+  /** Go to the next or previous mistake; after the last one to the end, before the first one to the beginning. @param {number} direction */
   mistake(direction) {
     const { run, state } = this;
     const k = run.mistakesAt(state.t);
@@ -160,7 +192,7 @@ export class Viewer {
   play() {
     const began = performance.now();
     const from = this.state.t;
-    const frame = (now) => {
+    const frame = (/** @type {number} */ now) => {
       const t = Math.min(this.run.steps, from + Math.floor(((now - began) / 1000) * this.speed));
       if (t !== this.state.t) this.go(t);
       this.timer = t >= this.run.steps ? null : requestAnimationFrame(frame);
@@ -172,6 +204,7 @@ export class Viewer {
 
   stop() {
     if (this.timer) cancelAnimationFrame(this.timer);
+    /** @type {number | null} */
     this.timer = null;
     this._playing();
   }
@@ -187,11 +220,17 @@ export class Viewer {
     this.playing.setAttribute("aria-label", this.timer ? "Pause (space)" : "Play (space)");
   }
 
+  /** @param {KeyboardEvent} event */
   _key(event) {
-    if (!this.run || event.ctrlKey || event.metaKey || event.altKey) return;
-    const at = event.target;
+    if (!this.loaded || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = /** @type {Element} */ (event.target);
     if (at.matches("textarea, select, input:not([type=range]):not([type=checkbox])")) return;
+    if (this.quizzing && /^[1-9]$/.test(event.key)) {
+      if (this.quiz.choose(Number(event.key))) event.preventDefault();
+      return;
+    }
     if (event.key === " " && at.matches("button, summary, input[type=checkbox], a")) return;
+    /** @type {Record<string, () => void>} */
     const moves = {
       ArrowRight: () => (event.shiftKey ? this.mistake(1) : this.go(this.state.t + 1)),
       ArrowLeft: () => (event.shiftKey ? this.mistake(-1) : this.go(this.state.t - 1)),
@@ -213,18 +252,18 @@ export class Viewer {
   }
 
   _resize(force = false) {
-    if (!this.run) return;
+    if (!this.loaded) return;
     const width = Math.floor(this.stage.clientWidth);
-    if (!width || (!force && width === this.picture?.frame.width)) return;
+    if (!width || (!force && width === this.drawn?.frame.width)) return;
     // as high as possible with the legend and the buttons below it still visible
-    const card = this.stage.parentElement.getBoundingClientRect();
+    const card = (this.stage.parentElement ?? this.stage).getBoundingClientRect();
     const stage = this.stage.getBoundingClientRect();
     const room = globalThis.innerHeight - (stage.top + globalThis.scrollY) - (card.bottom - stage.bottom) - 8;
     const least = width < 640 ? width * 0.5 : Math.min(width * 0.5, 260);
     const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(least, room)));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    this.picture = new Picture(this.run, width, height, this.window);
+    this.drawn = new Picture(this.run, width, height, this.window);
     this._drawMarks();
     this.render();
   }
@@ -233,7 +272,7 @@ export class Viewer {
   _drawMarks() {
     const width = this.marks.clientWidth || 600;
     this.marks.width = width;
-    const context = this.marks.getContext("2d");
+    const context = /** @type {CanvasRenderingContext2D} */ (this.marks.getContext("2d"));
     context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--bad").trim();
     const room = width - 16;
     const crowded = this.run.m > room / 4;
@@ -242,13 +281,13 @@ export class Viewer {
   }
 
   render() {
-    if (!this.picture) return;
+    if (!this.drawn) return;
     const { run, state } = this;
     const now = run.at(state.t);
     const asking = this.quizzing && run.steps > 0;
     if (asking) this.quiz.show(state.t);
     this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null });
-    this.scrub.value = state.t;
+    this.scrub.value = String(state.t);
     this.scrub.setAttribute("aria-valuetext", `step ${state.t} of ${run.steps}`);
     put(this.where, h("b", null, `step ${state.t}`), ` of ${run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
     stepPanel(this.panels.step, run, state.t);
@@ -261,6 +300,7 @@ export class Viewer {
   }
 }
 
+/** @param {string} name @param {number[]} dash */
 function swatch(name, dash) {
   const line = s("line", { x1: 1, y1: 6, x2: 31, y2: 6, "stroke-dasharray": dash.join(" ") || null });
   return s("svg", { class: `swatch ${name}`, viewBox: "0 0 32 12", width: 28, height: 12, "aria-hidden": "true" }, line);

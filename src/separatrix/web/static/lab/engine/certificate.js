@@ -1,12 +1,14 @@
 // Whether a linear classifier can get all examples right, proven with exact numbers: what Python's `certify` says.
 
 import { decide } from "./decide.js";
+import { firstWitness, firstWitnessWith } from "./first.js";
 import { pairsOf, widestMargin } from "./margins.js";
 import { nearestOf } from "./nearest.js";
 import { fraction, orthogonalBasis, primitive, product, root, solved, toNumber, wholeVectors } from "./rationals.js";
-import { TimeUp, feasible } from "./simplex.js";
+import { TimeUp } from "./simplex.js";
 
 /** @import { Fraction } from "./rationals.js" */
+/** @import { Weights } from "./simplex.js" */
 /** @import { Vector } from "./types.js" */
 
 /**
@@ -41,7 +43,7 @@ export function certified(Z, codes, nClasses, bias, deadline, hint = null) {
   try {
     const answer = decide(vectors, deadline, hint);
     if ("direction" in answer) return { ...blank, ...separable(Z, codes, nClasses, bias, vectors, shift, answer.direction, R2, deadline) };
-    return { ...blank, ...notSeparable(pairs, codes, nClasses, bias, vectors, answer, deadline) };
+    return { ...blank, ...notSeparable(pairs, codes, nClasses, bias, vectors, answer.witness, deadline) };
   } catch (problem) {
     if (problem instanceof TimeUp) return blank;
     throw problem;
@@ -74,7 +76,7 @@ function separable(Z, codes, nClasses, bias, vectors, shift, separator, R2, dead
   const short = shortDirection(best.w);
   if (short) best = better(proof(short), best);
   const top = best.w.reduce((most, value) => { const size = value < 0n ? -value : value; return size > most ? size : most; }, 0n);
-  const floats = short && best.w === short ? short.map(Number) : best.w.map((value) => toNumber(fraction(value, top)));
+  const floats = top < 1n << 53n ? best.w.map(Number) : best.w.map((value) => toNumber(fraction(value, top)));
   const weights = wholeVectors([corral.map(({ weight }) => weight)]).whole[0];
   const sum = vectors[0].map((_, j) => corral.reduce((total, { key }, k) => total + weights[k] * vectors[key][j], 0n));
   const total = weights.reduce((one, other) => one + other, 0n);
@@ -132,41 +134,40 @@ function isDecisive(pairs, codes, nClasses, bias) {
  * @param {number} nClasses
  * @param {boolean} bias
  * @param {bigint[][]} vectors
- * @param {{ witness: { at: number, p: bigint }[] }} first
+ * @param {Weights} found
  * @param {number} deadline
  * @returns {Partial<Certificate>}
  */
-function notSeparable(pairs, codes, nClasses, bias, vectors, first, deadline) {
-  const face = climbed(vectors, first.witness.map(({ at }) => at), deadline);
+function notSeparable(pairs, codes, nClasses, bias, vectors, found, deadline) {
+  const equations = nClasses === 2 ? vectors[0].length : vectors[0].length - vectors[0].length / nClasses; // one block is minus the sum of the others
+  const first = firstWitness(vectors, equations, found, deadline);
+  const face = climbed(vectors, first.map(({ at }) => at), deadline);
   const decisive = (/** @type {number[]} */ which) => isDecisive(which.map((i) => pairs[i]), codes, nClasses, bias);
-  const weighted = (/** @type {{ at: number, p: bigint }[]} */ parts) => {
+  const weighted = (/** @type {Weights} */ parts) => {
     const total = parts.reduce((sum, { p }) => sum + p, 0n);
     return parts.map(({ at, p }) => ({ row: pairs[at].row, rival: pairs[at].rival, weight: fraction(p, total) })).sort((a, b) => a.row - b.row || a.rival - b.rival);
   };
   const separation = face.direction
     ? { separation: "quasi-complete", direction: face.direction.map((value) => Number(value)) }
     : { separation: "overlap" };
-  if (decisive(first.witness.map(({ at }) => at))) return { verdict: "inseparable", witness: weighted(first.witness), ...separation };
-  const other = face.inside.find((i) => decisive([...first.witness.map(({ at }) => at), i]));
+  const own = first.map(({ at }) => at);
+  if (decisive(own)) return { verdict: "inseparable", witness: weighted(first), ...separation };
+  const other = face.inside.find((i) => decisive([...own, i]));
   if (other !== undefined) {
     // The other side is in the face too, so some combination of the face's pairs balances this pair.
-    const answer = feasible(face.inside.map((i) => vectors[i]), vectors[other].map((value) => -value), deadline);
-    if (!("weights" in answer)) return {};
-    const parts = answer.weights.map(({ at, p }) => ({ at: face.inside[at], p }));
-    const own = parts.find(({ at }) => at === other);
-    if (own) own.p += answer.q;
-    else parts.push({ at: other, p: answer.q });
-    return { verdict: "inseparable", witness: weighted(together(parts, first.witness)), ...separation };
+    const second = firstWitnessWith(vectors, equations, face.inside, other, deadline);
+    if (!second) return {};
+    return { verdict: "inseparable", witness: weighted(decisive(second.map(({ at }) => at)) ? second : together(first, second)), ...separation };
   }
   if (!face.direction) return {};
-  const side = nClasses > 2 ? "first" : codes[pairs[first.witness[0].at].row] === 1 ? "+1" : "-1";
-  return { verdict: "touching", ties: side, margin: [0, 0], witness: weighted(first.witness), ...separation };
+  const side = nClasses > 2 ? "first" : codes[pairs[own[0]].row] === 1 ? "+1" : "-1";
+  return { verdict: "touching", ties: side, margin: [0, 0], witness: weighted(first), ...separation };
 }
 
 /**
  * Half of each of two witnesses: a witness on the pairs of both.
- * @param {{ at: number, p: bigint }[]} one
- * @param {{ at: number, p: bigint }[]} other
+ * @param {Weights} one
+ * @param {Weights} other
  */
 function together(one, other) {
   const [first, second] = [one, other].map((parts) => parts.reduce((sum, { p }) => sum + p, 0n));

@@ -3,55 +3,94 @@
 import { product } from "./rationals.js";
 
 /**
- * @typedef {{ weights: { at: number, p: bigint }[], q: bigint } | { direction: bigint[] }} Answer weights p/q of the columns `at`
+ * @typedef {{ at: number, p: bigint }[]} Weights of the columns `at`, each over a common denominator
+ * @typedef {{ weights: Weights, q: bigint } | { direction: bigint[] }} Answer weights p/q
  */
 
 export class TimeUp extends Error {}
 
 /**
- * The first phase of the simplex method with Bland's rule. The inverse of the basis is kept as whole numbers over one
- * determinant, so that every division is exact (Edmonds 1967).
+ * The inverse of a basis and the solution, kept as whole numbers over one determinant, so that every division is exact
+ * (Edmonds 1967). Numbers from `columns.length` on are artificial variables, one for each equation.
+ */
+export class Tableau {
+  /**
+   * @param {readonly bigint[][]} columns
+   * @param {readonly bigint[]} b
+   */
+  constructor(columns, b) {
+    this.columns = columns;
+    this.height = b.length;
+    this.signs = b.map((value) => (value < 0n ? -1n : 1n)); // the right-hand side must not be negative
+    /** @type {bigint[][]} */
+    this.inverse = b.map((_, i) => b.map((__, j) => (i === j ? this.signs[i] : 0n)));
+    this.right = b.map((value, i) => this.signs[i] * value);
+    this.basis = b.map((_, i) => columns.length + i);
+    this.determinant = 1n;
+  }
+
+  /** @param {number} i */
+  isArtificial(i) {
+    return this.basis[i] >= this.columns.length;
+  }
+
+  /** @param {number} j the coefficients of column j, times the determinant */
+  image(j) {
+    return this.inverse.map((row) => product(row, this.columns[j]));
+  }
+
+  /**
+   * The row that leaves the basis: the smallest ratio, then the smallest number (Bland's rule).
+   * @param {bigint[]} image
+   */
+  leaving(image) {
+    const isBefore = (/** @type {number} */ i, /** @type {number} */ k) => {
+      const [left, right] = [this.right[i] * image[k], this.right[k] * image[i]];
+      return left < right || (left === right && this.basis[i] < this.basis[k]);
+    };
+    return image.reduce((best, value, i) => (value > 0n && (best < 0 || isBefore(i, best)) ? i : best), -1);
+  }
+
+  /**
+   * Put column j, whose coefficients are given, in the place of the variable that leaves.
+   * @param {number} j
+   * @param {number} leaving
+   * @param {bigint[]} image
+   */
+  enter(j, leaving, image) {
+    const pivot = image[leaving];
+    const sign = pivot < 0n ? -1n : 1n; // the determinant stays positive
+    const [row, right] = [this.inverse[leaving], this.right[leaving]];
+    const exchanged = (/** @type {bigint} */ value, /** @type {bigint} */ factor, /** @type {bigint} */ other) => (sign * (value * pivot - factor * other)) / this.determinant;
+    this.right = this.right.map((value, i) => (i === leaving ? sign * value : exchanged(value, image[i], right)));
+    this.inverse = this.inverse.map((each, i) => each.map((value, k) => (i === leaving ? sign * value : exchanged(value, image[i], row[k]))));
+    this.determinant = sign * pivot;
+    this.basis[leaving] = j;
+  }
+
+  /** @returns {Weights} the solution, without its artificial variables */
+  weights() {
+    return this.basis.flatMap((at, i) => (!this.isArtificial(i) && this.right[i] > 0n ? [{ at, p: this.right[i] }] : []));
+  }
+}
+
+/**
+ * The first phase of the simplex method with Bland's rule.
  * @param {readonly bigint[][]} columns
  * @param {readonly bigint[]} b
  * @param {number} deadline of performance.now()
  * @returns {Answer}
  */
 export function feasible(columns, b, deadline) {
-  const m = b.length;
-  const flipped = b.map((value) => value < 0n); // the right-hand side must not be negative
-  const column = (/** @type {number} */ q) => columns[q].map((value, i) => (flipped[i] ? -value : value));
-  let inverse = b.map((value, i) => [...b.map((_, j) => (i === j ? 1n : 0n)), value < 0n ? -value : value]);
-  let determinant = 1n;
-  const basis = b.map((_, i) => columns.length + i); // numbers from columns.length on are artificial variables
+  const tableau = new Tableau(columns, b);
   for (;;) {
     if (performance.now() > deadline) throw new TimeUp();
-    const artificial = basis.flatMap((q, i) => (q >= columns.length ? [i] : []));
-    const y = b.map((_, j) => artificial.reduce((sum, i) => sum + inverse[i][j], 0n));
-    const signed = y.map((value, i) => (flipped[i] ? -value : value));
-    if (artificial.every((i) => inverse[i][m] === 0n)) break;
-    const entering = columns.findIndex((each) => product(each, signed) > 0n);
-    if (entering < 0) return { direction: signed.map((value) => -value) };
-    const image = inverse.map((row) => product(row, column(entering)));
-    const leaving = image.reduce((best, value, i) => (value > 0n && (best < 0 || isLess(i, best, image, inverse, basis)) ? i : best), -1);
-    const pivot = image[leaving];
-    inverse = inverse.map((row, i) => (i === leaving ? row : row.map((value, j) => (value * pivot - inverse[leaving][j] * image[i]) / determinant)));
-    determinant = pivot;
-    basis[leaving] = entering;
+    const artificial = tableau.basis.flatMap((_, i) => (tableau.isArtificial(i) ? [i] : []));
+    if (artificial.every((i) => tableau.right[i] === 0n)) return { weights: tableau.weights(), q: tableau.determinant };
+    const y = b.map((_, j) => artificial.reduce((sum, i) => sum + tableau.inverse[i][j], 0n));
+    const entering = columns.findIndex((column) => product(column, y) > 0n);
+    if (entering < 0) return { direction: y.map((value) => -value) };
+    const image = tableau.image(entering);
+    tableau.enter(entering, tableau.leaving(image), image);
   }
-  const weights = basis.flatMap((q, i) => (q < columns.length && inverse[i][m] > 0n ? [{ at: q, p: inverse[i][m] }] : []));
-  return { weights, q: determinant };
-}
-
-/**
- * Whether row i leaves the basis before row k: the smaller ratio, then the smaller number.
- * @param {number} i
- * @param {number} k
- * @param {bigint[]} image
- * @param {bigint[][]} inverse
- * @param {number[]} basis
- */
-function isLess(i, k, image, inverse, basis) {
-  const m = inverse.length;
-  const [left, right] = [inverse[i][m] * image[k], inverse[k][m] * image[i]];
-  return left < right || (left === right && basis[i] < basis[k]);
 }

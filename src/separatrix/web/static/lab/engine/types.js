@@ -49,6 +49,20 @@
  */
 
 /**
+ * Everything that the page shows of a run, as `web/lab/document.py` writes it too. `w` has the weights after each mistake, all outputs in a row;
+ * it is null with a kernel. `separator` and the fields after it are null or empty where they do not apply.
+ * @typedef {{
+ *   format?: string, name: string, recipe: { data?: string, bias: boolean, tie: string }, source: { features: string[], classes: string[] }, snippet: string,
+ *   features: string[], classes: Label[], n_train: number, x: Vector[], y: number[], map: FeatureMap, bias: boolean, learner: string, predicts: string,
+ *   rule: { name: string, margin: number, C: number, asks: string, spread: string }, tie: string, order: string,
+ *   steps: number[], pass_starts: number[], complete: boolean, n_steps: number, mistakes: Mistakes, w: ArrayLike<number>[] | null, kernel: Kernel | null,
+ *   kept: number | null, n_mistakes: number, mistakes_per_pass: number[], converged: boolean, cycle: number[] | null, held_out: number[] | null,
+ *   plane: Plane, R2: number | null, separator: Separator | null, proof: boolean, bounds: Bound[], why_no_bound: string,
+ *   certificate: CertificatePart | null, max_margin: WidestMargin | null,
+ * }} RunDocument
+ */
+
+/**
  * The menus, texts and defaults that Python writes into lab.json.
  * @typedef {{
  *   format: string, defaults: Recipe,

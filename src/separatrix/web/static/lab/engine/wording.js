@@ -8,17 +8,21 @@ import { toNumber, toText } from "./rationals.js";
 const SHOWN = 8;
 
 /**
- * A number with so many digits, as Python's format "g" writes it.
+ * A number with so many digits, as Python's format "g" writes it: JavaScript rounds a digit 5 up, Python to the even digit.
  * @param {number} value
  * @param {number} digits
  */
 export function general(value, digits) {
   if (value === 0) return "0";
-  const [mantissa, power] = value.toExponential(digits - 1).split("e");
+  const long = value.toExponential(60); // more digits than two neighbouring floats share
+  const place = long.indexOf(".") + digits;
+  const isHalf = digits > 1 && /^50*$/.test(long.slice(place, long.indexOf("e"))) && Number(long[place - 1]) % 2 === 0;
+  const rounded = isHalf ? Number(long.slice(0, place) + long.slice(long.indexOf("e"))) : value;
+  const [mantissa, power] = rounded.toExponential(digits - 1).split("e");
   const exponent = Number(power);
   const trimmed = (/** @type {string} */ text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
   if (exponent < -4 || exponent >= digits) return `${trimmed(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
-  return trimmed(value.toFixed(Math.max(0, digits - 1 - exponent)));
+  return trimmed(rounded.toFixed(Math.max(0, digits - 1 - exponent)));
 }
 
 /** @param {number} value */
