@@ -9,6 +9,7 @@ as ours. Delays: predictions one at a time while others learn, beside an empty "
 as many connections. Memory: what an example more costs, once the words are known.
 """
 
+import base64
 import gzip
 import multiprocessing
 import re
@@ -196,11 +197,12 @@ def learning(repeats):
 
 
 def ask_for(port, sent, seconds, found):
-    """Ask again and again; the times that it took."""
+    """Ask again and again, one of several requests at a time; the times that it took."""
+    requests = sent if isinstance(sent, list) else [sent]
     line, times = Line(port), []
     end = time.perf_counter() + seconds
     while (begun := time.perf_counter()) < end:
-        line.ask(sent)
+        line.ask(requests[len(times) % len(requests)])
         times.append(time.perf_counter() - begun)
     found.put(times)
 
@@ -277,10 +279,94 @@ def memory(rounds):
     yield Row("memory for 10 million examples more", value=10e6 * slope / 2**20, unit="MB", at_most=100, note=note)
 
 
+def vectors(n, repeats, dimension=384):
+    """The same vectors as packed vectors, as lists, and as features by name: learned in lines, and predicted one by one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, dimension)).astype("<f4")
+    labels = [f"topic {k}" for k in np.argmax(X @ rng.normal(size=(dimension, 8)), axis=1)]
+    forms = {
+        "packed": [{"vector": base64.b64encode(x.tobytes()).decode()} for x in X],
+        "a list": [{"vector": x} for x in X.tolist()],
+        "features": [{"features": {f"d{j}": value for j, value in enumerate(x)}} for x in X.tolist()],
+    }
+    learn, predict = {name: [] for name in forms}, {name: [] for name in forms}
+    servers = {name: ours(*([] if name == "features" else ["--vectors"])) for name in forms}
+    try:
+        sent = {}
+        for name, examples in forms.items():
+            lines = [orjson.dumps({**x, "label": label}) for x, label in zip(examples, labels, strict=True)]
+            sent[name] = [request("/learn", b"\n".join(lines[at : at + 100]), LINES) for at in range(0, n, 100)]
+            pour(servers[name][0].port, sent[name], 1)
+        for _ in range(repeats):
+            for name, examples in forms.items():
+                port = servers[name][0].port
+                learn[name].append(pour(port, sent[name], 2))
+                predict[name].append(pour(port, [request("/predict", orjson.dumps(x)) for x in examples[:500]], 1))
+    finally:
+        for server, folder in servers.values():
+            server.__exit__()
+            subprocess.run(["rm", "-r", str(folder)], check=True)
+    features = Times(learn["features"], learn["features"]), Times(predict["features"], predict["features"])
+    for name in ("packed", "a list"):
+        for what, times, theirs in (
+            (f"learning {n:,} vectors of {dimension} values", learn[name], features[0]),
+            (f"predicting 500 vectors of {dimension} values, one a request", predict[name], features[1]),
+        ):
+            yield Row(what, f"vectors, {name}", "the same values as features", Times(times, times), theirs)
+
+
+def many(n, seconds, repeats):
+    """A server of many models beside that of one: the delay of predictions, what an open model takes, and the start."""
+    examples = stream()
+    each = [(x, y) for x, y in examples[:2000] if len(x) < 30]
+    parts = [[each[(7 * k + i) % len(each)] for i in range(20)] for k in range(n)]
+    predicting = orjson.dumps({"features": examples[7][0]})
+
+    def lines_of(k):
+        return b"\n".join(orjson.dumps({"features": x, "label": y}) for x, y in parts[k])
+
+    (server, folder), (one, other) = ours("--many"), ours()
+    state = str(folder / "state")
+    order = np.random.default_rng(0).permutation(n)
+    spread = [request(f"/models/m{k}/predict", predicting) for k in order]
+    table = {"one model": [], f"{n:,} models": []}
+    with server, one:
+        pour(one.port, [request("/learn", lines_of(0), LINES)], 1)
+        pour(server.port, [request("/models/m0/learn", lines_of(0), LINES)], 1)
+        first = server.resident()
+        pour(server.port, [request(f"/models/m{k}/learn", lines_of(k), LINES) for k in range(1, n)], 4)
+        took = (server.resident() - first) / (n - 1)
+        threads = len(list(Path(f"/proc/{server.process.pid}/task").iterdir()))
+        files = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+        for _ in range(repeats):
+            table["one model"].append(measured(one.port, request("/predict", predicting), [], seconds))
+            table[f"{n:,} models"].append(measured(server.port, spread, [], seconds))
+    p50, p99 = ({name: min(np.percentile(t, q) for t in runs) for name, runs in table.items()} for q in (50, 99))
+    told = "; ".join(f"{name}: {1e3 * p50[name]:.2f} and {1e3 * p99[name]:.2f} ms" for name in table)
+    ratio = p99[f"{n:,} models"] / p99["one model"]
+    note = f"p50 and p99 of {told}; {threads} threads, {files:,} open files"
+    yield Row(f"p99 of predict among {n:,} open models ÷ of one model", value=ratio, at_most=2, note=note)
+    yield Row("memory of an open model of 20 examples", value=took / 2**20, unit="MB", at_most=1)
+    starts = {"none": [], "all": []}
+    for _ in range(repeats):
+        for which, place in (("none", str(folder / "empty")), ("all", state)):
+            begun = time.perf_counter()
+            with Process("separatrix", "serve", place, "--port", "0", "--many") as again:
+                starts[which].append(time.perf_counter() - begun)
+                if which == "all":
+                    opening = pour(again.port, spread, 1) / n
+    none, all_ = (min(starts[which]) for which in ("none", "all"))
+    note = f"{none:.2f} s without, {all_:.2f} s with; then {1e3 * opening:.1f} ms for the first prediction of each"
+    yield Row(f"start with {n:,} models ÷ with none", value=all_ / none, at_most=1.5, note=note)
+    subprocess.run(["rm", "-r", str(folder), str(other)], check=True)
+
+
 def rows(quick=False):
     yield from learning(1 if quick else 3)
+    yield from vectors(*((500, 1) if quick else (2000, 5)))
     yield from delays(*((1, 1) if quick else (6, 3)))
     yield from memory(5 if quick else 60)
+    yield from many(*((50, 1, 1) if quick else (1000, 6, 3)))
 
 
 if __name__ == "__main__":

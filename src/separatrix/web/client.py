@@ -4,41 +4,49 @@ from __future__ import annotations
 
 import http.client
 import json
-import random
 import time
-import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urlencode, urlsplit
 
 from separatrix.data.atomic import replacing
-
-_RETRIED = (429, 503)
-_NDJSON = "application/x-ndjson"
-
-
-class ServerError(Exception):
-    """An error reply of the server: the HTTP status and the message."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(f"{status}: {message}")
-        self.status, self.message = status, message
+from separatrix.web import exchange
+from separatrix.web.exchange import Call, Patience, Server, ServerError, ServerUnreachableError
+from separatrix.web.replies import (
+    CreatedModel,
+    DeletedModel,
+    Example,
+    Explanation,
+    Label,
+    Learned,
+    Mistake,
+    ModelSummary,
+    Prediction,
+    Stats,
+    Undone,
+)
 
 
 class Client:
     """Sends predictions and labelled examples to a feedback server.
 
     An example is a dict of features (or of a table's columns, if the model was trained on a table) or a text. A request to
-    learn carries an idempotency key, so it can safely be retried when the connection breaks or the server is busy.
+    learn carries an idempotency key, so it can safely be retried when the connection breaks or the server is busy. A client
+    has one connection: use one client for each thread.
 
     Parameters
     ----------
-    url : the address of the server, such as "http://127.0.0.1:8017"
+    url : the address of the server, such as "http://127.0.0.1:8017", or of one model of a server of many, such as
+        "http://127.0.0.1:8017/models/billing"
     token : the read or learn token, if the server requires one
-    timeout : seconds to wait for a reply
+    timeout : seconds to wait for the server at each step: to connect, to send, to receive
     patience : seconds for which to retry while the server is busy or cannot be reached
+
+    Raises
+    ------
+    ServerError : the server refused a request; `status` and `message` say why
+    ServerUnreachableError : there was no reply; a ConnectionError
 
     Examples
     --------
@@ -51,72 +59,97 @@ class Client:
     """
 
     def __init__(self, url: str, *, token: str = "", timeout: float = 30.0, patience: float = 30.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url is {url!r}: it must look like http://127.0.0.1:8017")
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._connection = kind(parts.hostname, parts.port, timeout=timeout)
-        self._prefix = parts.path.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self.patience = patience
+        self._server = Server.at(url)
+        kind = http.client.HTTPSConnection if self._server.scheme == "https" else http.client.HTTPConnection
+        self._connection = kind(self._server.host, self._server.port, timeout=timeout)
+        self._token, self.timeout, self.patience = token, timeout, patience
         self._field = ""
 
     # Predicting and learning.
 
-    def predict(self, example: Any) -> dict[str, Any]:
+    def predict(self, example: Example) -> Prediction:
         """Return the prediction and the scores of an example."""
-        return self._json("POST", "/predict", self._encoded(example))
+        reply: Prediction = self._json(exchange.predicting([self._encoded(example)], False))
+        return reply
 
-    def predict_many(self, examples: Iterable[Any], size: int = 1000) -> Iterator[dict[str, Any]]:
+    def predict_many(self, examples: Iterable[Example], size: int = 1000) -> Iterator[Prediction]:
         """Yield the prediction of each example; `size` of them are sent at a time."""
-        for batch in _batches(examples, size):
-            body = b"\n".join(map(self._encoded, batch))
-            for line in self._ask("POST", "/predict", body, {"Content-Type": _NDJSON}).splitlines():
-                yield json.loads(line)
+        for batch in exchange.batches(examples, size):
+            yield from map(json.loads, self._send(exchange.predicting(list(map(self._encoded, batch)), True)).splitlines())
 
-    def learn(self, example: Any, label: Any, *, key: str | None = None) -> dict[str, Any]:
-        """Learn from an example; when this returns, the example is stored on the server's disk."""
-        return self._learn(self._encoded(example, label), "application/json", key)
+    def learn(self, example: Example, label: Label, *, key: str | None = None) -> Learned:
+        """Learn from an example; when this returns, the example is stored on the server's disk.
 
-    def learn_many(self, examples: Iterable[tuple[Any, Any]], size: int = 1000) -> Iterator[dict[str, Any]]:
+        Parameters
+        ----------
+        example, label : what to learn
+        key : an idempotency key; a second request with the same key, from any client, is not learned from again
+        """
+        reply: Learned = self._json(exchange.learning([self._encoded(example, label)], False, key))
+        return reply
+
+    def learn_many(self, examples: Iterable[tuple[Example, Label]], size: int = 1000) -> Iterator[Learned]:
         """Learn from pairs of an example and a label, `size` at a time; yield the reply to each batch."""
-        for batch in _batches(examples, size):
-            yield self._learn(b"\n".join(self._encoded(*pair) for pair in batch), _NDJSON, None)
+        for batch in exchange.batches(examples, size):
+            yield self._json(exchange.learning([self._encoded(*pair) for pair in batch], True, None))
 
-    def _learn(self, body: bytes, kind: str, key: str | None) -> dict[str, Any]:
-        return self._json("POST", "/learn", body, {"Content-Type": kind, "Idempotency-Key": key or uuid.uuid4().hex})
-
-    def undo(self, mistake: int) -> dict[str, Any]:
-        """Undo a mistake of the ledger."""
-        return self._json("POST", "/undo", json.dumps({"mistake": mistake}).encode())
+    def undo(self, mistake: int) -> Undone:
+        """Undo a mistake of the ledger. It is not sent again after a lost connection: look at the ledger then."""
+        reply: Undone = self._json(exchange.undoing(mistake))
+        return reply
 
     # Reading.
 
-    def explain(self, example: Any, of: Any = None, against: Any = None) -> dict[str, Any]:
+    def explain(self, example: Example, of: Any = None, against: Any = None) -> Explanation:
         """Return the terms that the score of an example is the sum of: of a class, minus that of another, if named."""
-        classes = {name: str(label) for name, label in (("class", of), ("against", against)) if label is not None}
-        query = f"?{urlencode(classes)}" if classes else ""
-        return self._json("POST", f"/explain{query}", self._encoded(example))
+        reply: Explanation = self._json(exchange.explaining(self._encoded(example), of, against))
+        return reply
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """Return how many examples were learned, and the progressive error."""
-        return self._json("GET", "/stats")
+        reply: Stats = self._json(Call("GET", "/stats"))
+        return reply
 
-    def ledger(self) -> Iterator[dict[str, Any]]:
+    def ledger(self) -> Iterator[Mistake]:
         """Yield the mistakes, the newest first."""
-        before = ""
+        before = None
         while True:
-            page = self._json("GET", f"/ledger?limit=200{before}")
+            page = self._json(exchange.ledger_page(before))
             yield from page["mistakes"]
-            if page["next"] is None:
+            if (before := page["next"]) is None:
                 return
-            before = f"&before={page['next']}"
 
     def save_model(self, path: str | Path) -> None:
         """Write the model as it is now to a file that `separatrix.load` reads."""
-        model = self._ask("GET", "/model")
+        model = self._send(Call("GET", "/model"))
         with replacing(path) as name:
             Path(name).write_bytes(model)
+
+    # The models of a server of many.
+
+    def model(self, name: str) -> Client:
+        """Return a client of one model of a server of many, with a connection of its own."""
+        url = self._server.url + exchange.model_path(name)
+        return Client(url, token=self._token, timeout=self.timeout, patience=self.patience)
+
+    def models(self) -> Iterator[ModelSummary]:
+        """Yield the models of a server of many, in the order of their names."""
+        after = None
+        while True:
+            page = self._json(exchange.models_page(after))
+            yield from page["models"]
+            if (after := page["next"]) is None:
+                return
+
+    def create_model(self, name: str, **settings: Any) -> CreatedModel:
+        """Create a model: `learner`, `rule`, `C`, `text` and `bits` are those of the command line."""
+        reply: CreatedModel = self._json(exchange.creating(name, settings))
+        return reply
+
+    def delete_model(self, name: str) -> DeletedModel:
+        """Delete a model with everything it has learned. It is not sent again after a lost connection."""
+        reply: DeletedModel = self._json(exchange.deleting(name))
+        return reply
 
     def close(self) -> None:
         """Close the connection; another request opens it again."""
@@ -130,57 +163,43 @@ class Client:
 
     # Sending requests.
 
-    def _encoded(self, example: Any, label: Any = None) -> bytes:
-        if not self._field:
-            self._field = "text" if isinstance(example, str) else self.stats()["input"]
-        fields = {self._field: example} if label is None else {self._field: example, "label": label}
-        return json.dumps(fields, allow_nan=False, ensure_ascii=False).encode()
+    def request(self, method: str, path: str, fields: Any = None, *, key: str | None = None) -> Any:
+        """Send a request that this client has no method for; return the reply, read as JSON.
 
-    def _json(
-        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        reply: dict[str, Any] = json.loads(self._ask(method, path, body, headers))
-        return reply
+        After a lost connection only a GET, and a request with a key, is sent again.
+        """
+        body = None if fields is None else exchange.encoded_fields(fields)
+        return self._json(Call(method, path, body, key=key, changes=method != "GET"))
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> bytes:
-        """Send a request, retrying until there is a reply or `patience` has passed; an undo is never sent twice."""
-        sent_headers = {"Content-Type": "application/json", **self._headers, **(headers or {})}
-        if body is None:
-            del sent_headers["Content-Type"]
-        end, wait = time.monotonic() + self.patience, 0.05
-        while True:
+    def _encoded(self, example: Example, label: Label | None = None) -> bytes:
+        field = "text" if isinstance(example, str) else self._field
+        if not field:
             try:
-                self._connection.request(method, self._prefix + path, body, sent_headers)
+                field = self._field = self.stats()["input"]
+            except ServerError as error:  # a model that its first example creates
+                if (field := error.reply.get("input", "")) == "":
+                    raise
+        return exchange.encoded(field, example, label)
+
+    def _json(self, call: Call) -> Any:
+        return json.loads(self._send(call))
+
+    def _send(self, call: Call) -> bytes:
+        """Send a request, retrying until there is a reply or `patience` has passed; return the content of the reply."""
+        patience, headers = Patience(self.patience), call.headers(self._token)
+        if not call.may_repeat:
+            self._connection.close()  # the server may have closed one that was idle, and a new one tells
+        while True:
+            retry_after = None
+            try:
+                self._connection.request(call.method, self._server.prefix + call.path, call.body, headers)
                 reply = self._connection.getresponse()
                 content = reply.read()
-                if reply.status == 200:
+                if 200 <= reply.status < 300:
                     return content
-                problem: Exception = ServerError(reply.status, _error_message(content))
-                pause = float(reply.headers.get("Retry-After", 0))
-                is_retried = reply.status in _RETRIED
+                problem: Exception = ServerError.of(reply.status, content)
+                retry_after = reply.headers.get("Retry-After")
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
-                problem, pause, is_retried = error, 0.0, path != "/undo"
-            pause = max(pause, wait * random.uniform(0.5, 1.0))
-            if not is_retried or time.monotonic() + pause > end:
-                raise problem
-            time.sleep(pause)
-            wait = min(2 * wait, 2.0)
-
-
-def _error_message(reply: bytes) -> str:
-    try:
-        return str(json.loads(reply)["error"])
-    except (ValueError, KeyError, TypeError):
-        return reply[:200].decode("utf-8", "replace")
-
-
-def _batches(things: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    batch: list[Any] = []
-    for thing in things:
-        batch.append(thing)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+                problem = ServerUnreachableError(self._server.url, error, call)
+            time.sleep(patience.pause_after(call, problem, retry_after))

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -122,12 +122,23 @@ def _config(app: ASGIApp) -> uvicorn.Config:
     )
 
 
-def serve(app: ASGIApp, listener: socket.socket, ready: Callable[[], None]) -> None:
-    """Serve until the process receives SIGINT or SIGTERM; `ready` is called once requests are accepted."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    with suppress(ImportError, ValueError, OSError):
+def allow_open_files(wanted: int) -> int:
+    """Let the process have so many files and connections open, or as many as it may; return how many those are."""
+    try:
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2 * CONNECTIONS)), hard))
+        if hard != resource.RLIM_INFINITY:
+            wanted = min(hard, wanted)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    except (ImportError, ValueError, OSError):
+        return CONNECTIONS
+
+
+def serve(app: ASGIApp, listener: socket.socket, ready: Callable[[], None]) -> None:
+    """Serve until the process receives SIGINT or SIGTERM; `ready` is called once requests are accepted."""
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    allow_open_files(2 * CONNECTIONS)
     _Server(_config(app), ready).run(sockets=[listener])

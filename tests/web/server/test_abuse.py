@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from separatrix.web.client import ServerError
+from separatrix.web.exchange import Call, ServerError
 from separatrix.web.server import app as apps
 from separatrix.web.server import bodies, queries, snapshots
 from separatrix.web.server.app import Tokens, application
@@ -288,7 +288,7 @@ def test_a_large_prediction_takes_little_memory_and_sigterm_little_time(tmp_path
         list(client.learn_many(stream))
         before = _peak(server)
         body = b"\n".join([b'{"features": {"f1": 1}}'] * 40_000)
-        answer = client._ask("POST", "/predict", body, {"Content-Type": "application/x-ndjson"})
+        answer = client._send(Call("POST", "/predict", body, "application/x-ndjson"))
         assert answer.count(b"\n") == 40_000 and len(answer) > 15 * MB
         assert _peak(server) - before < 60 * MB
         labels = in_lines([({"f1": 1.0, f"n{i}": 1.0}, f"new{i:05}") for i in range(4_000)])
@@ -313,7 +313,7 @@ def test_the_whole_process_stays_within_its_memory(tmp_path):
             one = server.client(patience=0)
             while not ended.is_set():
                 try:
-                    statuses[200] += bool(one._ask("POST", "/predict", large, {"Content-Type": "application/x-ndjson"}))
+                    statuses[200] += bool(one._send(Call("POST", "/predict", large, "application/x-ndjson")))
                 except ServerError as error:
                     statuses[error.status] += 1
 

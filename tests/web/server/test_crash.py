@@ -169,7 +169,7 @@ def test_a_full_disk_refuses_and_loses_nothing(tmp_path, small_disk):
         assert client.stats()["examples"] == len(acknowledged), "what was refused was not learned"
         assert client.predict(stream[0][0])["prediction"] is not None, "it predicts on"
         with pytest.raises(ServerError):
-            client._json("GET", "/readyz")
+            client.request("GET", "/readyz")
         server.kill()
     # Room again: on another disk, it goes on with all that was acknowledged.
     shutil.copytree(folder / "state", tmp_path / "roomy")

@@ -53,10 +53,10 @@ def test_applying_what_was_learned_is_learning_it(learner, classes):
     for block, labels, names in blocks(stream, [1, 2, 9, 150]):
         commit = Commit.unpack(first.learn(block, labels, names, None, True).pack())
         second.apply(commit)
-        assert second.is_same(first)
+        assert second.state() == first.state()
         commits.append(commit)
     joined.apply(merged(commits))
-    assert joined.is_same(first)
+    assert joined.state() == first.state()
     model = first.model(matrix(stream)[1]).estimator
     assert np.array_equal(model.coef_, whole.coef_) and np.array_equal(model.intercept_, whole.intercept_)
     assert (model.n_errors_, model.n_seen_, model.n_mistakes_) == (whole.n_errors_, whole.n_seen_, whole.n_mistakes_)
@@ -71,7 +71,7 @@ def test_the_batches_leave_no_trace(cuts, seed):
     for live_model, some in ((at_once, []), (in_parts, sorted(cuts))):
         for block in blocks(stream, some):
             live_model.learn(*block, None, False)
-    assert at_once.is_same(in_parts)
+    assert at_once.state() == in_parts.state()
 
 
 def test_predictions_are_those_of_the_model_file(tmp_path):

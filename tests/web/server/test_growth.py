@@ -39,7 +39,7 @@ def test_classes_in_spare_room_are_learned_as_if_there_were_none(learner):
     first, second = LiveModel(Model(learner)), LiveModel(Model(learner))
     for block, labels, new in blocks(stream, [1, 2, 3, 30, 31, 200]):
         second.apply(Commit.unpack(first.learn(block, labels, new, None, False).pack()))
-        assert second.is_same(first)
+        assert second.state() == first.state()
         scores, model = first.scores(block), first.model(None).estimator
         assert first.decide(scores) == model.predict(_csr(block, model)).tolist()
         assert len(first.classes) == 1 or np.array_equal(
@@ -51,10 +51,10 @@ def test_classes_in_spare_room_are_learned_as_if_there_were_none(learner):
     assert model.classes_.tolist() == whole.classes_.tolist() and model.classes_.dtype == whole.classes_.dtype
     assert np.array_equal(model.run_.tally, whole.run_.tally)
     again = LiveModel.resumed(first.model(names), orjson.loads(orjson.dumps(first.facts())))
-    assert again.is_same(first)
+    assert again.state() == first.state()
     for block, labels, new in blocks([({"f0": 1.0, "new": 2.0}, "newest"), ({"f0": 1.0}, "c1")], []):
         assert again.learn(block, labels, new, None, False).pack() == first.learn(block, labels, new, None, False).pack()
-    assert again.is_same(first)
+    assert again.state() == first.state()
 
 
 def _csr(block, model):

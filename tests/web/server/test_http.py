@@ -40,7 +40,7 @@ def ask(url, path, body=None, method=None, **headers):
 def test_from_nothing_to_predictions_explanations_and_a_model(tmp_path):
     with served(tmp_path / "state") as server:
         client = server.client()
-        assert client.predict({"free": 1}) == {"prediction": None, "scores": [], "commit": 0}
+        assert client.predict({"free": 1}) == {"prediction": None, "margin": None, "scores": [], "commit": 0}
         with pytest.raises(ServerError, match="409: nothing was learned yet"):
             client.save_model(tmp_path / "m.sepx")
         assert client.explain({"free": 1})["terms"] == []
@@ -356,19 +356,26 @@ def test_the_lines_of_the_document_work(tmp_path):
     root = Path(__file__).parents[3]
     page = (root / "docs" / "serving.md").read_text()
     (tmp_path / "labelled.ndjson").write_text('{"text": "see you at noon", "label": "ham"}\n')
-    with served(tmp_path / "state", "--text") as server:
-        lines = [line.replace("http://127.0.0.1:8017", server.url) for line in page.splitlines() if line.startswith("curl ")]
+    with (
+        served(tmp_path / "state", "--text") as server,
+        served(tmp_path / "v", "--vectors", "--cosine") as vectors,
+        served(tmp_path / "m", "--many", "--text") as many,
+    ):
+        lines = [
+            line.replace("http://127.0.0.1:8018", vectors.url) for line in page.splitlines() if line.startswith("curl ")
+        ]
         for line in lines:
+            line = line.replace("http://127.0.0.1:8017", (many if "/models" in line else server).url)
             done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=tmp_path, check=True)
             assert '"error":"' not in done.stdout, line
         (code,) = re.findall(r"```text\n(from separatrix\.web.*?)```", page, re.S)
         made = {"labelled": [("lunch at noon?", "ham"), ("free entry", "spam")]}
         exec(code.replace("http://127.0.0.1:8017", server.url), made)
         made["client"].close()
-        assert len(lines) == 6 and load(tmp_path / "model.sepx").estimator.classes_.tolist() == ["ham", "spam"]
-        assert server.client().stats()["examples"] == 5
+        assert len(lines) == 14 and load(tmp_path / "model.sepx").estimator.classes_.tolist() == ["ham", "spam"]
+        assert server.client().stats()["examples"] == 6 and vectors.client().stats()["examples"] == 1
         (tmp_path / "messages.tsv").write_text("spam\tfree entry\nham\tsee you\n")
         script = [sys.executable, str(root / "examples" / "spam_feedback.py"), "messages.tsv", "--url", server.url]
         done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, check=True)
         assert " of 2 " in done.stdout
-        assert server.client().stats()["examples"] == 7
+        assert server.client().stats()["examples"] == 8

@@ -16,7 +16,7 @@ import httpx
 
 from separatrix.web.server import snapshots
 from separatrix.web.server.app import application
-from separatrix.web.server.live_model import warm
+from separatrix.web.server.warming import warm
 from separatrix.web.server.request_reader import Limits
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.writer import Writer

@@ -109,3 +109,21 @@ def test_it_fits_a_telephone_and_is_accessible(browser, tmp_path, scheme):
         found = page.evaluate("axe.run()")
         serious = [f["id"] for f in found["violations"] if f["impact"] in ("serious", "critical")]
         assert serious == [], [(f["id"], f["nodes"][0]["html"][:120]) for f in found["violations"]]
+
+
+def test_vectors_are_tried_and_broken_pins_are_named(browser, tmp_path):
+    with served(tmp_path / "state", "--vectors", "--learner", "last") as server, watched(browser, server.url) as page:
+        client = server.client()
+        client.learn([1, 0], "no")
+        client.request("POST", "/learn", {"vector": [0, 1], "label": "yes", "until_right": True, "pin": True})
+        page.goto(server.url)
+        page.get_by_text("1 pinned examples, all predicted right.").wait_for()
+        page.get_by_text("A vector, as JSON").wait_for()
+        client.learn([0, 4], "no")
+        page.get_by_text("1 pinned examples, 1 of them predicted wrongly.").wait_for()
+        told = page.locator("#regressions li").first.inner_text()
+        assert "example 2 should be yes, is no · broken by mistake 2" in told
+        page.fill("#example", "[0.5, 2]")
+        page.click("#try button")
+        page.locator("#answer .label").wait_for()
+        assert text_of(page, "answer").startswith("no")

@@ -16,6 +16,7 @@ from separatrix.web.server import snapshots, store_folder
 from separatrix.web.server.request_reader import RequestError
 from separatrix.web.server.store import KEY_SECONDS, SEGMENT, CommitStore
 from separatrix.web.server.store_folder import Head, StoreError
+from separatrix.web.server.store_rows import FORMAT
 from support.served_store import FRESH, ServedStore
 from support.server_process import examples, run, served
 
@@ -75,19 +76,19 @@ def test_a_moved_or_deleted_folder_is_noticed_at_once(tmp_path):
     with served(tmp_path / "state") as server:
         client = server.client(patience=0)
         client.learn(*STREAM[0])
-        assert client._json("GET", "/readyz") == {"status": "ready"}
+        assert client.request("GET", "/readyz") == {"status": "ready"}
         (tmp_path / "state").rename(tmp_path / "elsewhere")
-        for ask in (lambda: client._json("GET", "/readyz"), lambda: client.learn(*STREAM[1])):
+        for ask in (lambda: client.request("GET", "/readyz"), lambda: client.learn(*STREAM[1])):
             with pytest.raises(ServerError, match="was moved, deleted or replaced while it was served") as refused:
                 ask()
             assert refused.value.status == 503
         assert client.predict(STREAM[0][0])["prediction"] is not None
         (tmp_path / "elsewhere").rename(tmp_path / "state")
         assert client.learn(*STREAM[1])["examples"] == 2
-        assert client._json("GET", "/readyz") == {"status": "ready"}
+        assert client.request("GET", "/readyz") == {"status": "ready"}
         shutil.rmtree(tmp_path / "state")
         with pytest.raises(ServerError, match="was moved, deleted or replaced"):
-            client._json("GET", "/readyz")
+            client.request("GET", "/readyz")
         server.kill()
 
 
@@ -178,7 +179,7 @@ def test_a_store_of_format_1_is_upgraded_with_its_keys(tmp_path):
     CommitStore(tmp_path / "s", writing=False).close()
     for _ in range(2):
         store = CommitStore(tmp_path / "s")
-        assert store.base["model"]["format"] == 2
+        assert store.base["model"]["format"] == FORMAT
         assert store.db.execute("SELECT key, request, time, reply FROM keys ORDER BY key").fetchall() == keys
         store.close()
 

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 import orjson
 import pytest
 
+from separatrix.web.server import learn_group
 from separatrix.web.server import writer as writers
 from separatrix.web.server.live_model import LearningStoppedError, LiveModel
 from separatrix.web.server.request_reader import RequestError
@@ -74,7 +75,7 @@ def stored(one):
 @pytest.mark.parametrize("where", ["learn", "stacked", "replies_to"])
 def test_what_runs_out_of_memory_is_not_learned_and_said_so(one, monkeypatch, where):
     before, claimed = one.live_model.state(), one.writer.memory.models.claimed
-    place = (LiveModel if where == "learn" else writers, where)
+    place = (LiveModel if where == "learn" else learn_group, where)
     monkeypatch.setattr(*place, failing(MemoryError())(getattr(*place)))
     with pytest.raises(RequestError, match="not learned from: not enough memory") as refused:
         one.learn([*STREAM[40:80], ({f"n{i}": 1.0 for i in range(1000)}, "ham")])
@@ -195,7 +196,7 @@ def test_the_end_takes_seconds_whatever_is_learned(one, monkeypatch):
 
     def endless(model, *arguments):
         begun.set()
-        while not arguments[-1]():
+        while not arguments[-2]():
             time.sleep(0.01)
         raise LearningStoppedError
 
@@ -242,9 +243,9 @@ from separatrix.web.server.live_model import LiveModel
 def gone(*arguments):
     raise SystemExit("gone")
 
-from separatrix.web.server import live_model
-warm = live_model.warm
-live_model.warm = lambda model: warm(model) or setattr(LiveModel, "learn", gone)
+from separatrix.web.server import warming
+warm = warming.warm
+warming.warm = lambda model: warm(model) or setattr(LiveModel, "learn", gone)
 app(["serve", sys.argv[1], "--port", "0"], prog_name="separatrix")
 """
 

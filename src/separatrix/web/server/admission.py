@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,16 @@ class Admission:
         self.reader, self.limits, self.models = reader, reader.limits, models
         self.claimed = 0
 
+    def resume(self, buffer: DoubleBuffer) -> None:
+        """Take up the model of a buffer: claim its memory; vectors have as many values as it has columns."""
+        if self.reader.vectors is not None:
+            self.reader.vectors.dimension = buffer.learning.n_names
+        self.claim(buffer)
+
     def claim(self, buffer: DoubleBuffer, classes: int = 0) -> None:
         """Claim what a model needs with the features of its index and so many classes; raises MemoryLimitError."""
         index, live_model = buffer.index, buffer.learning
-        names = live_model.n_names if index is None else len(index.listed)
+        names = self._width(buffer)
         need = live_model.bytes_for(names, max(classes, len(live_model.classes)))
         if index is not None:
             need += _PER_NAME * names + _PER_LETTER * index.n_bytes
@@ -33,27 +40,53 @@ class Admission:
         self.claimed = need
 
     def admitted(
-        self, buffer: DoubleBuffer, examples: RequestExamples | None, body: bytes, new_classes: dict[Any, None]
+        self,
+        buffer: DoubleBuffer,
+        examples: RequestExamples | None,
+        body: bytes,
+        new_classes: dict[Any, None],
+        check: Callable[[RequestExamples], None] = lambda examples: None,
     ) -> tuple[RequestExamples, SparseRows, list[str]]:
         """Return the examples of a request, their rows, and the features that get a column now.
 
         Raises RequestError, with no feature added, if they cannot be read or the model would become too large. The classes
-        that are new in this group of requests are added to `new_classes`.
+        that are new in this group of requests are added to `new_classes`. `check` may raise RequestError, too.
         """
         index = buffer.index
         n_before = 0 if index is None else len(index.listed)
+        dimension = 0 if self.reader.vectors is None else self.reader.vectors.dimension
         try:
             examples = self._examples(buffer, body) if examples is None else examples
+            check(examples)
             columns = examples.indices
             if index is not None and examples.names is not None:
                 columns = index.columns_of(examples.names)
-            new_names = [] if index is None else index.listed[n_before:]
+            new_names = self._fixed_dimension(examples) if index is None else index.listed[n_before:]
             new_classes.update(self._unseen_classes(buffer, examples, new_classes, bool(new_names)))
         except BaseException:
             if index is not None:
                 index.truncate(n_before)
+            if self.reader.vectors is not None:
+                self.reader.vectors.dimension = dimension
             raise
         return examples, examples.rows(columns), new_names
+
+    def _fixed_dimension(self, examples: RequestExamples) -> list[str]:
+        """Return the columns that get weights now: those of the first vector, which fixes the dimension."""
+        vectors = self.reader.vectors
+        if vectors is None:
+            return []
+        vectors.check_known(examples.indptr)
+        if vectors.dimension:
+            return []
+        vectors.dimension = int(examples.indptr[1])
+        return [str(column) for column in range(vectors.dimension)]
+
+    def _width(self, buffer: DoubleBuffer) -> int:
+        """Return the number of columns that have weights, or will have them after this group of requests."""
+        if buffer.index is not None:
+            return len(buffer.index.listed)
+        return max(buffer.learning.n_names, 0 if self.reader.vectors is None else self.reader.vectors.dimension)
 
     def _examples(self, buffer: DoubleBuffer, body: bytes) -> RequestExamples:
         """Return the examples of lines; those of named features are parsed by a kernel, unless they are unusual."""
@@ -91,7 +124,7 @@ class Admission:
     def _check_growth(self, buffer: DoubleBuffer, outputs: int) -> None:
         """Raise RequestError if the model, with so many classes, gets too many names or weights, or needs too much."""
         limits, index = self.limits, buffer.index
-        width = buffer.learning.n_names if index is None else len(index.listed)
+        width = self._width(buffer)
         if width * outputs > limits.weights:
             limit = f"the limit of {limits.weights:,} weights (--weight-limit); nothing was learned"
             raise RequestError(422, f"{outputs:,} classes and {width:,} features need more than {limit}")

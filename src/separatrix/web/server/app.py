@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from separatrix.learners.online import OnlineLearner
-from separatrix.web.server import openapi, queries, snapshots
+from separatrix.web.server import citations, openapi, queries, snapshots
 from separatrix.web.server.bodies import BodyReader, PartedResponse, ReleaseMiddleware
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
 from separatrix.web.server.request_reader import RequestError, RequestExamples
@@ -39,7 +40,7 @@ LEAST_DELAY, MOST_DELAY = 1.0, 10.0
 LOG_SECONDS = 10.0
 """Wrong tokens are logged at most once in this time."""
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
-_PAGES = {
+PAGES = {
     "/": ("index.html", "text/html"),
     "/status.js": ("status.js", "text/javascript"),
     "/status.css": ("status.css", "text/css"),
@@ -47,19 +48,25 @@ _PAGES = {
 
 
 class Tokens(NamedTuple):
-    """The tokens for reading and for learning; if both are empty, no token is required."""
+    """The tokens for reading and for learning; if all are empty, no token is required.
+
+    Of several models in one server, each may have tokens of its own beside those that are valid `for_all`.
+    """
 
     read: str = ""
     learn: str = ""
+    for_all: tuple[str, str] = ("", "")
 
     def refusal(self, request: Request, learning: bool) -> RequestError | None:
         """Return why a request may not pass, or None."""
-        if not (self.read or self.learn):
+        readers, learners = (self.read, self.for_all[0]), (self.learn, self.for_all[1])
+        if not any((*readers, *learners)):
             return None
         scheme, _, value = request.headers.get("authorization", "").partition(" ")
         token = value.strip().encode() if scheme.lower() == "bearer" else b""
-        may_learn = hmac.compare_digest(token, self.learn.encode()) and bool(self.learn)
-        may_read = hmac.compare_digest(token, self.read.encode()) and bool(self.read)
+        may_learn, may_read = (
+            sum(hmac.compare_digest(token, known.encode()) for known in some if known) for some in (learners, readers)
+        )
         if not token:
             return RequestError(401, "a token is required; send the header Authorization: Bearer …")
         if not (may_learn or may_read):
@@ -108,12 +115,16 @@ def application(
     hosts: tuple[str, ...] = (),
     requests_logged: bool = False,
     payloads_logged: bool = False,
+    ask: float | None = None,
 ) -> Starlette:
-    """Return the application of a writer; its lifespan starts and closes the writer."""
+    """Return the application of a writer; its lifespan starts and closes the writer.
+
+    With `ask`, predictions say whether a label is worth asking for.
+    """
     limits, allowed = writer.limits, Gatekeeper(tokens or Tokens())
     reader = writer.reader
     schema = openapi.document(reader.field)
-    request_metrics = RequestMetrics(set(schema["paths"]) | set(_PAGES), requests_logged)
+    request_metrics = RequestMetrics(set(schema["paths"]) | set(PAGES), requests_logged)
     budget = writer.memory.requests
     bodies = BodyReader(budget, payloads_logged)
     reading_store = writer.store.reader()
@@ -128,7 +139,7 @@ def application(
         await asyncio.to_thread(writer.close)
 
     app = skeleton(hosts=hosts, body_limit=limits.body, lifespan=lifespan)
-    app.add_exception_handler(RequestError, _request_error)
+    app.add_exception_handler(RequestError, request_error)
     app.add_middleware(ReleaseMiddleware, budget=budget)
     app.add_middleware(MetricsMiddleware, metrics=request_metrics)
 
@@ -137,7 +148,7 @@ def application(
         body = await bodies.body(request)
         in_lines = _media_type(request) == LINES
         read = reader.lines if in_lines else reader.one
-        if len(body) <= SMALL_BODY and reader.field == "features":
+        if len(body) <= SMALL_BODY and reader.field in ("features", "vector"):
             return read(body, labelled), body, in_lines
         return await asyncio.to_thread(read, body, labelled), body, in_lines
 
@@ -146,19 +157,25 @@ def application(
         parsed, body, in_lines = await examples(request, False)
         if not in_lines:
             request_metrics.predicted += 1
-            return JSON(queries.predictions(writer.buffer, parsed)[0])
+            reply = queries.predictions(writer.buffer, parsed, ask)[0]
+            if _cites(body):
+                cited = await asyncio.to_thread(citations.citations, reading_store, writer.buffer, parsed)
+                reply |= {"citations": cited}
+            return JSON(reply)
+        if _cites(body, True):
+            raise RequestError(422, '"cite" is for one example at a time: send it as application/json')
         with writer.buffer.reading() as (live_model, _):
             n_classes = len(live_model.classes)
         limits.check_scores(parsed.n, n_classes)
         request_metrics.predicted += parsed.n
         at_once = queries.rows_at_once(n_classes)
         if len(body) <= SMALL_BODY and parsed.n <= at_once:
-            return Response(queries.prediction_lines(writer.buffer, parsed), media_type=LINES)
+            return Response(queries.prediction_lines(writer.buffer, parsed, ask), media_type=LINES)
 
         async def parts() -> AsyncIterator[bytes]:
             for begin in range(0, parsed.n, at_once):
                 some = parsed.part(begin, min(begin + at_once, parsed.n))
-                yield await asyncio.to_thread(queries.prediction_lines, writer.buffer, some)
+                yield await asyncio.to_thread(queries.prediction_lines, writer.buffer, some, ask)
 
         return PartedResponse(parts(), LINES)
 
@@ -184,8 +201,17 @@ def application(
 
     async def undo(request: Request) -> Response:
         await allowed.check(request, True)
-        number = _mistake_number(await bodies.body(request))
+        number = _number_in(await bodies.body(request), "mistake")
         return Response(await asyncio.wrap_future(writer.undo(number)), media_type="application/json")
+
+    async def unpin(request: Request) -> Response:
+        await allowed.check(request, True)
+        number = _number_in(await bodies.body(request), "example")
+        return Response(await asyncio.wrap_future(writer.unpin(number)), media_type="application/json")
+
+    async def regressions(request: Request) -> Response:
+        await allowed.check(request, False)
+        return JSON(await asyncio.to_thread(queries.regressions_page, reading_store))
 
     async def ledger(request: Request) -> Response:
         await allowed.check(request, False)
@@ -227,24 +253,33 @@ def application(
             raise RequestError(503, trouble, 5)
         return JSON({"status": "ready"})
 
-    for handler in (predict, learn, explain, undo):
+    for handler in (predict, learn, explain, undo, unpin):
         app.add_route(f"/{handler.__name__}", handler, methods=["POST"])
-    for handler in (ledger, stats, model, metrics, healthz, readyz):
+    for handler in (ledger, regressions, stats, model, metrics, healthz, readyz):
         app.add_route(f"/{handler.__name__}", handler, methods=["GET"])
-    app.add_route("/openapi.json", _page(orjson.dumps(schema), "application/json"))
-    for path, (name, kind) in _PAGES.items():
-        app.add_route(path, _page(files("separatrix.web").joinpath("static", "status", name).read_bytes(), kind))
+    app.add_route("/openapi.json", page_of(orjson.dumps(schema), "application/json"))
+    for path, (name, kind) in PAGES.items():
+        app.add_route(path, page_of(static(name), kind))
     return app
 
 
-def _page(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+@cache
+def static(name: str) -> bytes:
+    """Return a file of the status pages."""
+    return files("separatrix.web").joinpath("static", "status", name).read_bytes()
+
+
+def page_of(content: bytes, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler of a page that never changes."""
+
     async def page(request: Request) -> Response:
         return Response(content, media_type=kind)
 
     return page
 
 
-async def _request_error(request: Request, error: Exception) -> Response:
+async def request_error(request: Request, error: Exception) -> Response:
+    """Return the reply to a request that was refused."""
     assert isinstance(error, RequestError)
     headers = {} if error.wait is None else {"retry-after": str(error.wait)}
     if error.status == 401:
@@ -256,19 +291,31 @@ def _media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
+def _cites(body: bytes, in_lines: bool = False) -> bool:
+    """Tell whether an example asks for the corrections behind its prediction."""
+    if b'"cite"' not in body:
+        return False
+    examples = [orjson.loads(line) for line in (body.split(b"\n") if in_lines else [body]) if line.strip()]
+    wishes = [example.get("cite", False) for example in examples]
+    if not all(type(wish) is bool for wish in wishes):
+        raise RequestError(422, '"cite" must be true or false')
+    return any(wishes)
+
+
 def _learner_name(learner: OnlineLearner) -> str:
     return f"{learner.public_name()}(rule={learner.rule!r})"
 
 
-def _mistake_number(body: bytes) -> int:
-    """Return the number of the mistake in the body of an undo request."""
+def _number_in(body: bytes, name: str) -> int:
+    """Return the number of a mistake or an example that a request names."""
     try:
         fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise RequestError(400, f"invalid JSON: {error}") from None
-    number = fields.get("mistake") if isinstance(fields, dict) else None
+    number = fields.get(name) if isinstance(fields, dict) else None
     if type(number) is not int or not 0 < number <= 2**53:
-        raise RequestError(422, 'send {"mistake": number}, with a number from the ledger')
+        origin = {"mistake": "from the ledger", "example": 'which is "examples" in the answer to /learn'}[name]
+        raise RequestError(422, f'send {{"{name}": number}}, with a number {origin}')
     return number
 
 

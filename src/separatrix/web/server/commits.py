@@ -45,6 +45,7 @@ class SparseRows(NamedTuple):
         return SparseRows(self.data[places], self.indices[places], indptr)
 
 
+NO_POSITIONS: Ints = np.empty(0, np.int64)
 EMPTY = SparseRows(np.empty(0), np.empty(0, np.int64), np.zeros(1, np.int64))
 
 
@@ -95,8 +96,14 @@ class Commit:
     ends: tuple[int, int] = (-1, -1)
     """The classes of the first and of the last example; −1 in stores of earlier versions, and where there is none."""
     kept: SparseRows | None = None
-    kept_class: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    kept_class: Ints = field(default_factory=lambda: NO_POSITIONS)
     """All examples and their classes, if the server keeps them."""
+    until_right: Ints = field(default_factory=lambda: NO_POSITIONS)
+    """The positions of the examples that were corrected until they were judged right, among the n."""
+    stuck: Ints = field(default_factory=lambda: NO_POSITIONS)
+    """The positions of the corrections that count in the average from its beginning on (until_right.py)."""
+    unresolved: tuple[int, ...] = ()
+    """The positions of the examples that were wrong even after the most corrections allowed; not stored."""
 
     @property
     def mistakes(self) -> int:
@@ -107,9 +114,11 @@ class Commit:
         """Return the commit as bytes."""
         facts = {name: getattr(self, name) for name in _FACTS} | {"kept": self.kept is not None}
         arrays: dict[str, Array] = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
+        arrays |= {name: _narrow(array) for name in _LATER if (array := getattr(self, name)).size}
         for name, block in (("rows", self.rows), ("kept", self.kept)):
             if block is not None:
                 arrays |= {f"{name}.{part}": _narrow(array) for part, array in zip(_PARTS, block, strict=True)}
+                arrays[f"{name}.data"] = _single(block.data)
         arrays[_KEY] = np.frombuffer(orjson.dumps(facts), np.uint8)
         return bytes(save(arrays))
 
@@ -118,7 +127,7 @@ class Commit:
         """Return the commit that `pack` wrote."""
         arrays = load(body)
         facts = orjson.loads(arrays[_KEY].tobytes())
-        fields: dict[str, Any] = {name: _wide(arrays[name]) for name in _ARRAYS}
+        fields: dict[str, Any] = {name: _wide(arrays[name]) for name in (*_ARRAYS, *_LATER) if name in arrays}
         for name in ("rows", "kept") if facts.pop("kept") else ("rows",):
             fields[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
         facts["arrivals"] = [(n_before, label) for n_before, label in facts["arrivals"]]
@@ -128,6 +137,8 @@ class Commit:
 
 _FACTS = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt", "changes", "ends")
 _ARRAYS = ("step", "up", "down", "correction", "shrink", "wrong", "wrong_class", "met", "kept_class")
+_LATER = ("until_right", "stuck")
+"""Arrays that only some commits have, and none of format 2."""
 _PARTS = ("data", "indices", "indptr")
 
 
@@ -136,6 +147,12 @@ def _narrow(array: Array) -> Array:
     if array.dtype == np.int64 and (not array.size or int(array.max()) < 2**31):
         return array.astype(np.int32)
     return np.ascontiguousarray(array)
+
+
+def _single(values: Floats) -> Array:
+    """Return values as float32 if they are, bit for bit: counts, and the values of vectors."""
+    single = values.astype(np.float32)
+    return single if np.array_equal(single.astype(np.float64).view(np.int64), values.view(np.int64)) else values
 
 
 def _wide(array: Array) -> Array:
@@ -163,6 +180,8 @@ def merged(commits: list[Commit]) -> Commit:
         **joined,
         rows=stacked([commit.rows for commit in commits]),
         wrong=np.concatenate([commit.wrong + at for commit, at in zip(commits, examples[:-1], strict=True)]),
+        until_right=np.concatenate([commit.until_right + at for commit, at in zip(commits, examples[:-1], strict=True)]),
+        stuck=np.concatenate([commit.stuck + at for commit, at in zip(commits, mistakes[:-1], strict=True)]),
         met=np.sum([np.pad(commit.met, (0, classes - len(commit.met))) for commit in commits], axis=0),
         names=[name for commit in commits for name in commit.names],
         arrivals=[

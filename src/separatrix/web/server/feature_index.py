@@ -17,7 +17,8 @@ from separatrix.web.server.request_reader import LARGEST, MOST_LETTERS
 
 _SPARE = 16
 _LABELS = 64
-_ROOM = 1 << 12
+_ROOM = 1 << 8
+"""The names that the kernel's dictionary has room for at first: a server may hold a thousand models."""
 
 
 class ParsedLines(NamedTuple):

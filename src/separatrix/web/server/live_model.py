@@ -17,17 +17,15 @@ import numpy as np
 from separatrix.engine.labels import with_newcomer
 from separatrix.engine.presenting import Mistakes, Problem
 from separatrix.engine.protocols import Featurizer
-from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Array, BareRows, Floats, Ints, frozen
+from separatrix.engine.rows import Array, BareRows, Floats, Ints, frozen
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
 from separatrix.kernels.learning import replays
-from separatrix.kernels.learning import rows as kernels
 from separatrix.learners.online import OnlineLearner
 from separatrix.modelfile.model import Model
-from separatrix.web.server import live_weights
+from separatrix.web.server import live_weights, until_right
 from separatrix.web.server.class_table import ClassTable
-from separatrix.web.server.commits import Commit, SparseRows
-from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.commits import NO_POSITIONS, Commit, SparseRows
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 
 _ROWS = 1 << 15
@@ -159,9 +157,11 @@ class LiveModel:
         sources: list[Any] | None,
         keep: bool,
         stopped: Callable[[], bool] = lambda: False,
+        persistent: Ints = NO_POSITIONS,
     ) -> Commit:
         """Present the rows once, in order; `names` are the new features among them.
 
+        Rows at the sorted positions `persistent` are corrected until they are judged right (until_right.py).
         Raises LearningStoppedError as soon as `stopped` returns True.
         """
         number, new_classes = self.table.number, self._first_examples(labels)
@@ -173,20 +173,28 @@ class LiveModel:
         mistakes: list[tuple[Array, ...]] = []
         arrivals: list[tuple[int, Any]] = []
         codes, n_mistakes = np.zeros(block.n, np.int32), 0
+        stuck: list[int] = []
+        unresolved: list[int] = []
         self._make_room(width, n_classes)
         for (start, label), (end, _) in pairwise([(0, None), *new_classes, (block.n, None)]):
             if label is not None:
                 arrivals.append((n_mistakes, label))
                 self._add_class(label, width, n_classes)
-            for first, last in self._portions(block, start, end):
+            for first, last in self._portions(block, start, end, persistent):
                 if stopped():
                     raise LearningStoppedError
                 codes[first:last] = self.table.position_of[numbers[first:last]] if len(self.classes) > 1 else 0
                 parts = self._present(block, codes, first, last, is_error)
                 n_mistakes += sum(len(part[0]) for part in parts)
                 mistakes.extend(parts)
+                if last - 1 in persistent:
+                    columns, is_right = until_right.corrections(self, block, last - 1, int(numbers[last - 1]))
+                    mistakes.append(columns)
+                    stuck += range(n_mistakes, n_mistakes + len(columns[0]))
+                    n_mistakes += len(columns[0])
+                    unresolved += [] if is_right else [last - 1]
         assert self.run is not None
-        self.run.radius_squared = max(self.run.radius_squared, _radius(block))
+        self.run.radius_squared = max(self.run.radius_squared, live_weights.squared_radius(block))
         mistakes = mistakes or [(*(np.empty(0, np.int64) for _ in range(4)), np.empty(0), np.empty(0))]
         step, row, up, down, correction, shrink = (np.concatenate(column) for column in zip(*mistakes, strict=True))
         if not self.run.rule.spread:
@@ -204,7 +212,10 @@ class LiveModel:
             changes=int(np.count_nonzero(np.diff(numbers))),
             ends=(int(numbers[0]), int(numbers[-1])) if block.n else (-1, -1),
             kept=block if keep else None,
-            kept_class=numbers if keep else np.empty(0, np.int64),
+            kept_class=numbers if keep else NO_POSITIONS,
+            until_right=persistent,
+            stuck=np.array(stuck, np.int64),
+            unresolved=tuple(unresolved),
         )
         assert self.steps == steps_before + block.n
         self._count(commit)
@@ -220,8 +231,10 @@ class LiveModel:
                     first.setdefault(label, i)
         return [(i, label) for label, i in first.items()]
 
-    def _portions(self, block: SparseRows, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield consecutive parts of rows start…end, each so small that presenting it takes little time."""
+    def _portions(self, block: SparseRows, start: int, end: int, persistent: Ints) -> Iterator[tuple[int, int]]:
+        """Yield parts of rows start…end, each so small that presenting it takes little time; `persistent` rows end one."""
+        ends = iter([*(persistent[(persistent >= start) & (persistent < end)] + 1).tolist(), end])
+        end = next(ends)
         while start < end:
             assert self.run is not None
             most = _WORK // self.run.last.K
@@ -229,6 +242,8 @@ class LiveModel:
             stop = min(max(stop, start + 1), start + max(1, most), end)
             yield start, stop
             start = stop
+            if start == end:
+                end = next(ends, end)
 
     def _present(self, block: SparseRows, codes: Array, start: int, end: int, is_error: Array) -> list[tuple[Array, ...]]:
         """Present rows whose classes exist already, by position; return the mistakes, with class numbers."""
@@ -260,16 +275,25 @@ class LiveModel:
         self._count(commit)
 
     def _correct(self, commit: Commit, begin: int, end: int) -> None:
-        run = self.run
         if begin == end:
             return
+        assert self.run is not None
+        averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - self.run.ledger.average_after)
+        averaged[commit.stuck[(commit.stuck >= begin) & (commit.stuck < end)] - begin] = 0.0
+        shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
+        sides = commit.up[begin:end], commit.down[begin:end]
+        self.correct(commit.rows, np.arange(begin, end), *sides, commit.correction[begin:end], shrink, averaged)
+
+    def correct(
+        self, rows: SparseRows, which: Ints, up: Ints, down: Ints, correction: Floats, shrink: Floats, averaged: Floats
+    ) -> None:
+        """Apply corrections to some rows, in order; averaged[m] is how many steps had been averaged before correction m."""
+        run = self.run
         assert run is not None
         run.used = None
-        averaged = np.maximum(0.0, commit.step[begin:end].astype(np.float64) - 1.0 - run.ledger.average_after)
-        up, down = (frozen(self.table.outputs_of(side[begin:end]).astype(np.int32)) for side in (commit.up, commit.down))
-        shrink = commit.shrink[begin:end] if commit.shrink.size else np.empty(0)
+        outputs = (frozen(self.table.outputs_of(side).astype(np.int32)) for side in (up, down))
         replays.resume(
-            *(commit.rows.parts, run.last.d, frozen(np.arange(begin, end)), up, down, frozen(commit.correction[begin:end])),
+            *(rows.parts, run.last.d, frozen(which), *outputs, frozen(correction)),
             *(frozen(shrink), frozen(averaged), (run.last.W, run.last.b), (run.late.W, run.late.b), run.last.sigma),
             *(run.last.K, run.bias, run.rule.spread == "full"),
         )
@@ -295,6 +319,7 @@ class LiveModel:
             *(mistake.down[here], -mistake.correction[here], np.empty(0), mistake.rows.take(np.array([at]))),
             *(none, none, np.zeros(len(self.classes), np.int64)),
             undoes=number,
+            stuck=np.flatnonzero(mistake.stuck == at) * 0,
         )
 
     # Reading.
@@ -309,29 +334,33 @@ class LiveModel:
         """The number of columns that have weights."""
         return 0 if self.run is None else self.run.last.d
 
-    def weights_of(self, columns: Ints, positions: Ints) -> tuple[Floats, Floats]:
-        """Return the weights used for prediction of some columns and classes, one row per column, and the biases.
-
-        Of two classes, there is one output whatever the positions are.
-        """
+    def weights_of(self, columns: Ints, positions: Ints, last: bool = False) -> tuple[Floats, Floats]:
+        """Return weights of some columns and classes, a row per column, and the biases; two classes have one output."""
         assert self.run is not None
         outputs = self.table.slots[positions] if len(self.labels) > 2 else None
-        return live_weights.some_weights(self.run, columns, outputs)
+        return live_weights.some_weights(self.run, columns, outputs, last=last)
 
-    def scores(self, block: SparseRows) -> Floats:
-        """Return the scores of rows, one column per class, or one of two classes; their columns must be below `width`."""
-        assert self.run is not None
+    def scores(self, block: SparseRows, last: bool = False) -> Floats:
+        """Return the scores of rows, one column per class, or one of two classes; `last`: of the weights that learn."""
         columns, positions = block.indices, np.arange(len(block.indices))
-        if block.n > 1:
+        if len(block.indices) > 2 * self.width:  # most columns are there, as of vectors
+            columns, positions = np.arange(self.width), block.indices
+        elif block.n > 1:
             columns, positions = np.unique(block.indices, return_inverse=True)
-        rows = SparseRows(block.data, positions, block.indptr)
+        return self.scores_at(columns, SparseRows(block.data, positions, block.indptr), last)
+
+    def scores_at(self, columns: Ints, rows: SparseRows, last: bool = False) -> Floats:
+        """Return the scores of rows whose indices are positions in `columns`."""
+        assert self.run is not None
         if self.run.last.K * len(columns) <= _GATHERED:
-            scores = _scored(rows, *live_weights.some_weights(self.run, columns))
+            scores = live_weights.scored(rows, *live_weights.some_weights(self.run, columns, last=last))
             return scores[:, self.table.slots] if len(self.labels) > 2 else scores
         # Several classes at a time, but never one: the sum of a single output may be rounded otherwise.
         n = len(self.labels)
         portions = np.array_split(np.arange(n), min(max(1, n // 2), -(-n * len(columns) // _GATHERED)))
-        return np.concatenate([_scored(rows, *self.weights_of(columns, some)) for some in portions], axis=1)
+        return np.concatenate(
+            [live_weights.scored(rows, *self.weights_of(columns, some, last)) for some in portions], axis=1
+        )
 
     def decide(self, scores: Floats) -> list[Any]:
         """Return the predicted labels for some scores."""
@@ -353,10 +382,6 @@ class LiveModel:
         learner.publish(run, run.per_pass)
         return Model(learner, self.features, dict(self._facts))
 
-    def is_same(self, other: LiveModel) -> bool:
-        """Return whether another model is in the same state, bit for bit."""
-        return self.state() == other.state()
-
     def state(self) -> list[Any]:
         """Return everything that learning depends on, as plain values."""
         if self.run is None:
@@ -368,31 +393,3 @@ class LiveModel:
             *(array.tobytes() for array in arrays),
             *(self.steps, counts, self.classes, self.n_names, self.progressive.state()),
         ]
-
-
-def _scored(rows: SparseRows, W: Floats, b: Floats) -> Floats:
-    """Return the scores of rows, one column per output; W has one row per column of the rows."""
-    d, K = W.shape
-    out = np.empty(rows.n * K)
-    kernels.score_rows(rows.parts, d, NO_ORDER, 0, rows.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out)
-    return out.reshape(rows.n, K)
-
-
-def _radius(block: SparseRows) -> float:
-    """Return the largest ‖x‖² of the rows."""
-    nnz = len(block.data)
-    parts = block._replace(indices=np.arange(nnz)).parts
-    problem, _, _, norm = kernels.survey(parts, nnz, 0, block.n, NO_WEIGHT, np.empty(0, np.int64))
-    assert problem == kernels.FINE
-    return float(norm)
-
-
-def warm(live_model: LiveModel) -> None:
-    """Compile the kernels for learning and predicting on a throwaway model, so that no request has to wait for it."""
-    learner = live_model.learner.unfitted()
-    first, second = LiveModel(Model(learner)), LiveModel(Model(learner))
-    rows = SparseRows(np.ones(4), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 3, 4]))
-    for labels, new_names in ((["a", "b", "b", "a"], ["x", "y"]), (["a", "b", "c", "a"], [])):
-        second.apply(Commit.unpack(first.learn(rows, labels, new_names, None, False).pack()))
-        second.scores(rows)
-    FeatureIndex(["x"]).read(b'{"features": {"x": 1, "y": 2.5}, "label": "a"}', 2)

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.rows import Floats, Ints
+from separatrix.engine.rows import NO_ORDER, NO_WEIGHT, Floats, Ints, frozen
 from separatrix.engine.rules import RULES
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat, Weights
+from separatrix.kernels.learning import rows as kernels
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.web.server.class_table import ClassTable
+from separatrix.web.server.commits import SparseRows
 
 LEAST_COLUMNS = 64
 _COPIES = 6.5
@@ -51,9 +53,12 @@ def make_room(run: Run, names: int, classes: int) -> None:
         run.used = None
 
 
-def some_weights(run: Run, columns: Ints, outputs: Ints | None = None) -> tuple[Floats, Floats]:
-    """Return the weights used for prediction of some columns and outputs (or all), one row per column, and the biases."""
-    K, elapsed = run.last.K, run.ledger.steps - run.ledger.average_after
+def some_weights(run: Run, columns: Ints, outputs: Ints | None = None, *, last: bool = False) -> tuple[Floats, Floats]:
+    """Return the weights of some columns and outputs (or all), one row per column, and the biases.
+
+    They are those used for prediction or, with `last`, those that learn.
+    """
+    K, elapsed = run.last.K, 0 if last else run.ledger.steps - run.ledger.average_after
     which: Any = columns if outputs is None else (columns[:, None], outputs)
     W, b = run.last.W.reshape(-1, K)[which], run.last.b if outputs is None else run.last.b[outputs]
     if elapsed > 0:
@@ -83,3 +88,20 @@ def compacted(run: Run, table: ClassTable, width: int) -> Run:
     if len(table.labels) > len(run.classes):
         own.ledger.classes = np.array(table.labels, dtype=object if run.classes.dtype == object else None)
     return own
+
+
+def scored(rows: SparseRows, W: Floats, b: Floats) -> Floats:
+    """Return the scores of rows, one column per output; W has one row per column of the rows."""
+    d, K = W.shape
+    out = np.empty(rows.n * K)
+    kernels.score_rows(rows.parts, d, NO_ORDER, 0, rows.n, frozen(W.reshape(-1)), frozen(b), K, np.empty(K), out)
+    return out.reshape(rows.n, K)
+
+
+def squared_radius(block: SparseRows) -> float:
+    """Return the largest ‖x‖² of the rows."""
+    nnz = len(block.data)
+    parts = block._replace(indices=np.arange(nnz)).parts
+    problem, _, _, norm = kernels.survey(parts, nnz, 0, block.n, NO_WEIGHT, np.empty(0, np.int64))
+    assert problem == kernels.FINE
+    return float(norm)

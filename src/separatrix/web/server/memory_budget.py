@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -40,6 +41,8 @@ class MemoryBudget:
     def __init__(self, limit: int, process_limit: int = 0) -> None:
         self.limit, self.process_limit = limit, process_limit
         self.claimed = 0
+        self.make_room: Callable[[], bool] = lambda: False
+        """Called when there is no room, as often as it returns True: it may let others release what they have claimed."""
         self._lock = Lock()
 
     def claim(self, n_bytes: int) -> None:
@@ -47,6 +50,14 @@ class MemoryBudget:
         if n_bytes <= 0:
             self.release(-n_bytes)
             return
+        while True:
+            try:
+                return self._claim(n_bytes)
+            except MemoryLimitError as error:
+                if error.never or not self.make_room():
+                    raise
+
+    def _claim(self, n_bytes: int) -> None:
         with self._lock:
             if self.claimed + n_bytes > self.limit:
                 raise MemoryLimitError(self.claimed + n_bytes, self.limit, n_bytes > self.limit)

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from separatrix.web.server.memory_budget import resident
+from separatrix.web.server.memory_budget import ProcessMemory, resident
 from separatrix.web.server.writer import Writer
 
 log = logging.getLogger("separatrix.serve")
@@ -28,12 +28,16 @@ class RequestMetrics:
 
     def record(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        label = path if path in self.paths else "other"
+        label = self.label(path)
         self.statuses[label, status] += 1
         self.seconds[label] += seconds  # type: ignore[assignment]
         self.buckets[label, next((bound for bound in BOUNDS if seconds <= bound), float("inf"))] += 1
         if self.requests_logged:
             log.info("%s %s %d %.1f ms", method, label, status, 1000 * seconds)
+
+    def label(self, path: str) -> str:
+        """Return the name under which requests of a path are counted."""
+        return path if path in self.paths else "other"
 
     def text(self, writer: Writer, wrong_tokens: int) -> str:
         """Return all metrics in the Prometheus text format."""
@@ -43,41 +47,43 @@ class RequestMetrics:
             totals = counts.examples, counts.errors, counts.mistakes
             drifting, in_runs = counts.drift()["drifting"], counts.in_runs()
         lines = [
-            *_metric("separatrix_examples_total", "counter", "Examples learned from.", totals[0]),
-            *_metric(
+            *metric("separatrix_examples_total", "counter", "Examples learned from.", totals[0]),
+            *metric(
                 "separatrix_errors_total", "counter", "Examples predicted wrongly before they were learned from.", totals[1]
             ),
-            *_metric("separatrix_mistakes_total", "counter", "Updates of the weights.", totals[2]),
-            *_metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
-            *_metric("separatrix_labels_in_runs", "gauge", "Whether labels come as in sorted rows.", int(in_runs)),
-            *_metric("separatrix_features", "gauge", "Features seen so far.", features),
-            *_metric("separatrix_classes", "gauge", "Classes seen so far.", classes),
-            *_metric("separatrix_commits_total", "counter", "Commits of the store.", number),
-            *_metric(
+            *metric("separatrix_mistakes_total", "counter", "Updates of the weights.", totals[2]),
+            *metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
+            *metric("separatrix_labels_in_runs", "gauge", "Whether labels come as in sorted rows.", int(in_runs)),
+            *metric("separatrix_features", "gauge", "Features seen so far.", features),
+            *metric("separatrix_classes", "gauge", "Classes seen so far.", classes),
+            *metric("separatrix_commits_total", "counter", "Commits of the store.", number),
+            *metric(
                 "separatrix_commit_seconds_total",
                 "counter",
                 "Seconds spent on commits since start-up.",
                 writer.commit_seconds,
             ),
-            *_metric(
+            *metric(
                 "separatrix_keyed_again_total",
                 "counter",
                 "Retried requests, answered from their idempotency key.",
                 writer.keyed_again,
             ),
-            *_metric("separatrix_predictions_total", "counter", "Examples predicted since start-up.", self.predicted),
-            *_metric("separatrix_waiting", "gauge", "Requests waiting to be learned from.", writer.waiting),
-            *_metric("separatrix_ready", "gauge", "Whether the server can learn.", int(not writer.problem())),
-            *_metric(
-                "separatrix_wrong_tokens_total", "counter", "Requests with a wrong token since start-up.", wrong_tokens
-            ),
-            *_metric("separatrix_memory_limit_bytes", "gauge", "What the process may use.", memory.limit),
-            *_metric("separatrix_memory_models_bytes", "gauge", "Claimed for models.", memory.models.claimed),
-            *_metric("separatrix_memory_requests_bytes", "gauge", "Claimed for requests.", memory.requests.claimed),
-            *_metric("separatrix_memory_resident_bytes", "gauge", "What the process holds.", resident()),
-            *_metric(
+            *metric("separatrix_predictions_total", "counter", "Examples predicted since start-up.", self.predicted),
+            *metric("separatrix_waiting", "gauge", "Requests waiting to be learned from.", writer.waiting),
+            *metric("separatrix_ready", "gauge", "Whether the server can learn.", int(not writer.problem())),
+            *metric("separatrix_wrong_tokens_total", "counter", "Requests with a wrong token since start-up.", wrong_tokens),
+            *memory_lines(memory),
+            *metric(
                 "separatrix_snapshot_timestamp_seconds", "gauge", "Unix time of the last snapshot.", writer.snapshot_time
             ),
+            *self.request_lines(),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def request_lines(self) -> list[str]:
+        """Return the numbers of requests, and how long they took."""
+        lines = [
             "# HELP separatrix_requests_total HTTP requests by path and status.",
             "# TYPE separatrix_requests_total counter",
         ]
@@ -95,10 +101,21 @@ class RequestMetrics:
                 lines.append(f'separatrix_request_seconds_bucket{{path="{path}",le="{edge}"}} {below}')
             lines.append(f'separatrix_request_seconds_sum{{path="{path}"}} {self.seconds[path]:.6f}')
             lines.append(f'separatrix_request_seconds_count{{path="{path}"}} {below}')
-        return "\n".join(lines) + "\n"
+        return lines
 
 
-def _metric(name: str, kind: str, description: str, value: Any) -> list[str]:
+def memory_lines(memory: ProcessMemory) -> list[str]:
+    """Return what the process may use, what is claimed of it, and what it holds."""
+    return [
+        *metric("separatrix_memory_limit_bytes", "gauge", "What the process may use.", memory.limit),
+        *metric("separatrix_memory_models_bytes", "gauge", "Claimed for models.", memory.models.claimed),
+        *metric("separatrix_memory_requests_bytes", "gauge", "Claimed for requests.", memory.requests.claimed),
+        *metric("separatrix_memory_resident_bytes", "gauge", "What the process holds.", resident()),
+    ]
+
+
+def metric(name: str, kind: str, description: str, value: Any) -> list[str]:
+    """Return the lines of one metric."""
     return [f"# HELP {name} {description}", f"# TYPE {name} {kind}", f"{name} {value}"]
 
 
@@ -124,4 +141,5 @@ class MetricsMiddleware:
         try:
             await self.app(scope, receive, observe)
         finally:
-            self.metrics.record(scope["method"], scope["path"], status, time.perf_counter() - started)
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            self.metrics.record(scope["method"], path, status, time.perf_counter() - started)

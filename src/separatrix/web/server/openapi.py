@@ -25,9 +25,17 @@ _FIELDS: dict[str, dict[str, Any]] = {
     },
     "text": {"type": "string", "example": "free entry: call now"},
     "row": {"type": "object", "example": {"age": 37, "job": "cook"}},
+    "vector": {
+        "oneOf": [
+            {"type": "array", "items": {"type": "number"}, "minItems": 1},
+            {"type": "string", "description": "base64 of little-endian float32 numbers"},
+        ],
+        "example": [0.25, -0.5, 0.125],
+    },
 }
 _COUNT = {"type": "integer", "minimum": 0}
 _NUMBER_OR_NULL = {"type": ["number", "null"]}
+_COUNT_OR_NULL = {"type": ["integer", "null"]}
 
 
 def _object(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
@@ -35,10 +43,74 @@ def _object(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
 
 
 _SCORE = _object({"class": _KNOWN_LABEL, "score": {"type": "number"}})
+_SOURCE: dict[str, Any] = {
+    "features": {"type": "object"},
+    "text": {"type": "string"},
+    "row": {"type": "object"},
+    "vector": {"type": "string"},
+}
+"""An example as the store has it."""
+_CITATION = _object(
+    {
+        "number": _COUNT,
+        "example": _COUNT,
+        "time": {"type": "number"},
+        "raised": _KNOWN_LABEL,
+        "lowered": _KNOWN_LABEL,
+        "adds": {"type": "number", "description": "what the correction adds to the lead"},
+    },
+    **_SOURCE,
+)
+_CAUSE = _object({}, examples={"type": "array", "items": _COUNT}, mistake=_COUNT_OR_NULL, undone=_COUNT)
 _SCHEMAS: dict[str, Any] = {
     "Error": _object({"error": {"type": "string"}}),
-    "Prediction": _object({"prediction": _KNOWN_LABEL, "scores": {"type": "array", "items": _SCORE}, "commit": _COUNT}),
-    "Learned": _object({"learned": _COUNT, "errors": _COUNT, "mistakes": _COUNT, "examples": _COUNT}),
+    "Prediction": _object(
+        {
+            "prediction": _KNOWN_LABEL,
+            "margin": _NUMBER_OR_NULL,
+            "scores": {"type": "array", "items": _SCORE},
+            "commit": _COUNT,
+        },
+        ask={"type": "boolean", "description": "with --ask: whether a label is worth asking for"},
+        ask_probability={"type": "number"},
+        citations=_object(
+            {
+                "lead": _NUMBER_OR_NULL,
+                "against": _KNOWN_LABEL,
+                "corrections": {"type": "array", "items": _CITATION},
+                "considered": _COUNT,
+                "of": _COUNT,
+                "sum": {"type": "number"},
+            }
+        ),
+    ),
+    "Learned": _object(
+        {"learned": _COUNT, "errors": _COUNT, "mistakes": _COUNT, "examples": _COUNT},
+        right={"type": "boolean", "description": "whether the examples with until_right were brought to the right side"},
+        broke={"type": "array", "items": _COUNT, "description": "the pinned examples that this request broke"},
+    ),
+    "Regressions": _object(
+        {
+            "pinned": {"type": "array", "items": _COUNT},
+            "regressions": {
+                "type": "array",
+                "items": _object(
+                    {
+                        "example": _COUNT,
+                        "label": _KNOWN_LABEL,
+                        "prediction": _KNOWN_LABEL,
+                        "commit": _COUNT,
+                        "since": {"type": "number"},
+                        "by": _object(
+                            {}, examples={"type": "array", "items": _COUNT}, mistake=_COUNT_OR_NULL, undone=_COUNT
+                        ),
+                    },
+                    **_SOURCE,
+                ),
+            },
+        }
+    ),
+    "Unpinned": _object({"unpinned": _COUNT}),
     "Undone": _object({"undone": _COUNT, "how": {"type": "string", "enum": ["subtracted", "replayed"]}}),
     "Explanation": _object(
         {
@@ -76,9 +148,7 @@ _SCHEMAS: dict[str, Any] = {
             "correction": {"type": "number"},
             "undone": {"type": "boolean"},
         },
-        features={"type": "object"},
-        text={"type": "string"},
-        row={"type": "object"},
+        **_SOURCE,
     ),
     "Ledger": _object(
         {
@@ -148,9 +218,13 @@ def _errors(*statuses: int) -> dict[str, Any]:
 
 
 def document(field: str) -> dict[str, Any]:
-    """Return the OpenAPI document of a server whose examples are in `field`: features, text or row."""
+    """Return the OpenAPI document of a server whose examples are in `field`: features, text, row or vector."""
     example = {field: _FIELDS[field]}
-    schemas = _SCHEMAS | {"Example": _object(example), "LabelledExample": _object(example | {"label": _LABEL})}
+    wish = {"type": "boolean", "default": False}
+    schemas = _SCHEMAS | {
+        "Example": _object(example, cite=wish),
+        "LabelledExample": _object(example | {"label": _LABEL}, until_right=wish, pin=wish),
+    }
 
     def body(schema: str, lines: bool) -> dict[str, Any]:
         content: dict[str, Any] = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
@@ -183,12 +257,10 @@ def document(field: str) -> dict[str, Any]:
     def operation(name: str, summary: str, reply: dict[str, Any], errors: dict[str, Any], **more: Any) -> dict[str, Any]:
         return {"operationId": name, "summary": summary, "responses": {"200": reply, **errors}, **more}
 
-    undo = {
-        "required": True,
-        "content": {
-            "application/json": {"schema": _object({"mistake": {"type": "integer", "minimum": 1, "maximum": 2**53}})}
-        },
-    }
+    def named(name: str) -> dict[str, Any]:
+        schema = _object({name: {"type": "integer", "minimum": 1, "maximum": 2**53}})
+        return {"required": True, "content": {"application/json": {"schema": schema}}}
+
     reads: list[Any] = [{"read": []}]
     writes: list[Any] = [{"learn": []}]
     anyone: list[Any] = []
@@ -229,8 +301,27 @@ def document(field: str) -> dict[str, Any]:
                 "Undo a mistake.",
                 _json("Undone", "the mistake was undone"),
                 _errors(400, 404, 408, 409, 413, 422, 429, 503),
-                requestBody=undo,
+                requestBody=named("mistake"),
                 security=writes,
+            )
+        },
+        "/unpin": {
+            "post": operation(
+                "unpin",
+                "Take an example out of the regression set.",
+                _json("Unpinned", "the example is no longer pinned"),
+                _errors(400, 404, 408, 413, 422, 429, 503),
+                requestBody=named("example"),
+                security=writes,
+            )
+        },
+        "/regressions": {
+            "get": operation(
+                "regressions",
+                "The pinned examples, and those of them that are predicted wrongly now: since when, and because of what.",
+                _json("Regressions", "the regression set"),
+                _errors(),
+                security=reads,
             )
         },
         "/ledger": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
@@ -14,14 +15,17 @@ import pyarrow as pa
 from separatrix.analysis.explaining import by_columns, feature_namer, lead_of, ranked_scores
 from separatrix.analysis.explanation import BIAS, Explanation, Term
 from separatrix.data.arrow_arrays import text_array, value_array
+from separatrix.engine.asking import asking_probability, margins
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
-from separatrix.web.server.commits import Commit
+from separatrix.web.server.commits import Commit, SparseRows
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.pins import read_pins
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.store import CommitStore
+from separatrix.web.server.vectors import packed_vector
 
 MOST_SCORES = 10
 """A prediction lists the scores of at most so many classes, the highest first."""
@@ -31,17 +35,30 @@ _READ_AT_ONCE = 20
 _NO_CAUSES = "the mistakes are in the ledger"
 
 
-def _rows(buffer: DoubleBuffer, live_model: LiveModel, examples: RequestExamples) -> Any:
+def known_rows(buffer: DoubleBuffer, live_model: LiveModel, examples: RequestExamples) -> SparseRows:
+    """Return the examples as rows of the columns that the model has."""
     return examples.known_rows({} if buffer.index is None else buffer.index.column, live_model.width)
 
 
-def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[str, Any]]:
-    """Return the label and the scores of each example; the label is None before anything was learned."""
+def predictions(buffer: DoubleBuffer, examples: RequestExamples, ask: float | None = None) -> list[dict[str, Any]]:
+    """Return the label, the margin and the scores of each example; the label is None before anything was learned.
+
+    With `ask`, the b of selective sampling, also whether its label is worth asking for (`engine/asking.py`).
+    """
     with buffer.reading() as (live_model, number):
         if live_model.run is None:
-            return [{"prediction": None, "scores": [], "commit": number}] * examples.n
-        scores = live_model.scores(_rows(buffer, live_model, examples))
+            nothing: dict[str, Any] = {"prediction": None, "margin": None, "scores": [], "commit": number}
+            return [nothing | ({} if ask is None else {"ask": True, "ask_probability": 1.0})] * examples.n
+        rows = known_rows(buffer, live_model, examples)
+        scores = live_model.scores(rows)
         decisions, labels = live_model.decide(scores), list(live_model.labels)
+        threshold = live_model.learner.threshold_ or 0.0
+        last = live_model.scores(rows, last=True) if ask is not None and live_model.learner.averages else scores
+    certain = len(labels) > 1
+    leads: list[Any] = (
+        margins(scores - threshold if len(labels) == 2 else scores).tolist() if certain else [None] * examples.n
+    )
+    chances = asking_probability(margins(last), ask).tolist() if ask is not None and certain else repeat(1.0)
     if len(labels) == 2:
         scores = np.column_stack([-scores[:, 0], scores[:, 0]])
     scores = scores[:, : len(labels)]
@@ -49,16 +66,19 @@ def predictions(buffer: DoubleBuffer, examples: RequestExamples) -> list[dict[st
     if len(labels) > MOST_SCORES:
         orders = np.argsort(-scores, axis=1, kind="stable")[:, :MOST_SCORES].tolist()
     replies = []
-    for label, row, order in zip(decisions, scores.tolist(), orders, strict=False):
+    for label, lead, chance, row, order in zip(decisions, leads, chances, scores.tolist(), orders, strict=False):
         ranked = sorted(((row[k], labels[k]) for k in order), key=lambda pair: -pair[0])
         listed = [{"class": name, "score": score} for score, name in ranked]
-        replies.append({"prediction": label, "scores": listed, "commit": number})
+        reply = {"prediction": label, "margin": lead, "scores": listed, "commit": number}
+        if ask is not None:
+            reply |= {"ask": random.random() < chance, "ask_probability": chance}
+        replies.append(reply)
     return replies
 
 
-def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples) -> bytes:
+def prediction_lines(buffer: DoubleBuffer, examples: RequestExamples, ask: float | None = None) -> bytes:
     """Return the prediction of each example, one JSON object per line."""
-    replies = predictions(buffer, examples)
+    replies = predictions(buffer, examples, ask)
     return b"".join(orjson.dumps(reply, option=orjson.OPT_APPEND_NEWLINE) for reply in replies)
 
 
@@ -75,7 +95,7 @@ def explanation(
         if live_model.run is None or len(live_model.classes) < 2:
             label = live_model.classes[0] if live_model.classes else None
             return Explanation(label, 0.0, {}, [], 0.0, no_causes=_NO_CAUSES).to_dict() | {"commit": number}
-        row = _rows(buffer, live_model, examples)
+        row = known_rows(buffer, live_model, examples)
         scores = live_model.scores(row)[0]
         (label,) = live_model.decide(scores[None])
         labels = list(live_model.labels)
@@ -141,7 +161,7 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
                 "lowered": classes[commit.down[at]],
                 "correction": float(commit.correction[at]),
                 "undone": number in undone,
-                **_source(commit, at, buffer.index),
+                **source_of(commit, at, buffer.index),
             }
             mistakes.append(mistake)
             size += len(orjson.dumps(mistake))
@@ -151,12 +171,27 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
     return {"mistakes": mistakes, "total": total, "next": following}
 
 
-def _source(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
+def regressions_page(store: CommitStore) -> dict[str, Any]:
+    """Return the numbers of the pinned examples, and those that are predicted wrongly, the latest first."""
+    pins = list(read_pins(store.db))
+    broken = sorted((pin for pin in pins if pin.broken), key=lambda pin: -(pin.broken or {})["commit"])
+    listed: list[dict[str, Any]] = []
+    size = 0
+    for pin in broken:
+        entry = {"example": pin.example, "label": pin.label, **(pin.broken or {})}
+        entry |= pin.source if size < PAGE_BYTES else {}
+        size += len(orjson.dumps(entry))
+        listed.append(entry)
+    return {"pinned": [pin.example for pin in pins], "regressions": listed}
+
+
+def source_of(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
     """Return the example of a mistake in the form of the request."""
     if commit.sources is not None:
         source = commit.sources[at]
         return {"text" if isinstance(source, str) else "row": source}
     if index is None:
-        return {}
+        here = slice(int(commit.rows.indptr[at]), int(commit.rows.indptr[at + 1]))
+        return {"vector": packed_vector(commit.rows.data[here])}
     row = commit.rows.take(np.array([at]))
     return {"features": {index.listed[j]: value for j, value in zip(row.indices.tolist(), row.data.tolist(), strict=True)}}

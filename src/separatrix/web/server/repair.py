@@ -21,7 +21,8 @@ import orjson
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import counted
 from separatrix.modelfile.archive import load
-from separatrix.web.server import snapshots
+from separatrix.web.server import pins, snapshots
+from separatrix.web.server.pins import Pin
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import (
@@ -89,6 +90,8 @@ class _Rows(NamedTuple):
     """In order of their numbers; some may be missing."""
     keys: list[tuple[Any, ...]]
     has_all_keys: bool
+    pins: list[Pin]
+    has_all_pins: bool
 
 
 class _Repair:
@@ -180,6 +183,8 @@ class _Repair:
             db.executemany(INSERT_COMMIT, commits)
             keys = [(*key, checksum_of(*key)) for key in self.rows.keys if key[4] <= end]
             db.executemany(INSERT_KEY, keys)
+            db.execute(pins.TABLE)
+            db.executemany(pins.INSERT, [pin.until(end).row() for pin in self.rows.pins if pin.number <= end])
             db.execute("COMMIT")
         write_new_head(self.stage, Head(end, examples))
         for path in self.folder.glob("*.sepx"):
@@ -240,6 +245,8 @@ class _Repair:
             lines.append(f"missing from the ledger, though the model has learned from them: {commits}")
         if not self.rows.has_all_keys:
             lines.append("some idempotency keys are lost: a request that is sent again under one of them is learned again")
+        if not self.rows.has_all_pins:
+            lines.append("some pinned examples are lost: pin them again")
         lines.append(f"nothing was deleted: the damaged files are in {damaged}")
         return lines
 
@@ -259,9 +266,10 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
     base: dict[str, dict[str, Any]] = {}
     commits: list[StoredCommit] = []
     keys: list[tuple[Any, ...]] = []
-    has_all_keys = False
+    pinned: list[Pin] = []
+    has_all_keys = has_all_pins = False
     if not (folder / DATABASE).exists():
-        return _Rows(base, commits, keys, has_all_keys)
+        return _Rows(base, commits, keys, has_all_keys, pinned, has_all_pins)
     with suppress(sqlite3.DatabaseError), closing(_readable(folder)) as db:
         with suppress(sqlite3.DatabaseError):
             for name, value, checksum in db.execute("SELECT name, value, sum FROM base LIMIT 100"):
@@ -281,7 +289,11 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
                 has_all_keys = has_all_keys or order == "ASC"
             if has_all_keys:
                 break
-    return _Rows(base, commits, keys, has_all_keys)
+        with suppress(sqlite3.DatabaseError, StoreError):
+            for pin in pins.read_pins(db):
+                pinned.append(pin)
+            has_all_pins = True
+    return _Rows(base, commits, keys, has_all_keys, pinned, has_all_pins)
 
 
 def _readable(folder: Path) -> sqlite3.Connection:

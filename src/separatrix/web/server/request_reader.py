@@ -3,6 +3,7 @@
 {"features": {"free": 1, "from": "bank"}, "label": "spam"}     numbers and booleans as they are; a string is `from=bank`
 {"text": "free entry", "label": "spam"}                        if the model has a featurizer for texts
 {"row": {"age": 37, "job": "cook"}, "label": "yes"}            if it has one for tables
+{"vector": [0.1, -0.7], "label": "refund"}                     if the model is one of vectors
 """
 
 from __future__ import annotations
@@ -22,22 +23,19 @@ from separatrix.engine.rows import Floats, Ints
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import SparseRows
+from separatrix.web.server.request_errors import RequestError as RequestError
+from separatrix.web.server.vectors import VectorReader, packed_vector, unpacked
 
 MOST_LETTERS = 1000
 """The longest allowed name or label, in characters."""
 LARGEST = 1e100
 """The largest allowed absolute value of a feature."""
+MARKS = ("until_right", "pin")
+"""What a request to learn may ask for beside learning from an example: true or false, false by default."""
 _NUMBERS = {int, float, bool}
+_SAMPLES = {"features": '{"free": 1}', "text": '"free entry"', "row": '{"age": 37}', "vector": "[0.25, -0.5]"}
 _PART = 1 << 17
 """Lines are parsed in parts of about so many bytes."""
-
-
-class RequestError(Exception):
-    """An error reply: the HTTP status, the message, and the seconds after which a retry may succeed."""
-
-    def __init__(self, status: int, message: str, wait: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.wait = status, message, wait
 
 
 class Limits(NamedTuple):
@@ -72,6 +70,10 @@ class RequestExamples(NamedTuple):
     indptr: Ints
     labels: list[Any]
     sources: list[Any] | None
+    until_right: tuple[int, ...] = ()
+    """The positions of the examples that are to be corrected until they are judged right."""
+    pinned: tuple[int, ...] = ()
+    """The positions of the examples that join the regression set."""
 
     @property
     def n(self) -> int:
@@ -107,11 +109,18 @@ class RequestExamples(NamedTuple):
 
 
 class RequestReader:
-    """Parses request bodies for one model: named features, texts or table rows."""
+    """Parses request bodies for one model: named features, texts, table rows or vectors.
 
-    def __init__(self, features: Featurizer | None, limits: Limits) -> None:
+    `settings` are those of a model that started from nothing: with "vectors", its examples are vectors.
+    """
+
+    def __init__(self, features: Featurizer | None, limits: Limits, settings: dict[str, Any] | None = None) -> None:
         self.features, self.limits = features, limits
         self.field = "features"
+        self.vectors: VectorReader | None = None
+        if (settings or {}).get("vectors"):
+            self.field = "vector"
+            self.vectors = VectorReader(bool((settings or {}).get("cosine")), limits.features)
         self._text_column: str | None = None
         if isinstance(features, TextFeaturizer):
             self.field = "text"
@@ -144,6 +153,7 @@ class RequestReader:
     def _examples(self, lines: list[bytes], labelled: bool, place: Callable[[int], str]) -> RequestExamples:
         inputs: list[Any] = []
         labels: list[Any] = []
+        marks: dict[str, list[int]] = {name: [] for name in MARKS}
         field = self.field
         for i, line in enumerate(lines):
             try:
@@ -151,14 +161,17 @@ class RequestReader:
                 inputs.append(self._row(fields) if field == "row" else fields[field])
                 if labelled:
                     labels.append(fields["label"])
+                    for name in MARKS:
+                        if name in fields and _is_true(fields[name], f'{place(i)}"{name}"'):
+                            marks[name].append(i)
             except (orjson.JSONDecodeError, KeyError, TypeError) as error:
                 self._raise_for_line(line, error, labelled, place(i))
         if not set(map(type, labels)) <= {str, int}:
             labels = [self._checked_label(label, place(i)) for i, label in enumerate(labels)]
         self.check_labels(labels, place)
-        if self.field == "features":
-            return self._named(inputs, labels, place)
-        return self._featurized(inputs, labels, place)
+        ways = {"features": self._named, "vector": self._dense}
+        read = ways.get(self.field, self._featurized)
+        return read(inputs, labels, place)._replace(until_right=tuple(marks["until_right"]), pinned=tuple(marks["pin"]))
 
     @staticmethod
     def check_labels(labels: list[Any], place: Callable[[int], str]) -> None:
@@ -189,7 +202,7 @@ class RequestReader:
 
     def sample(self, labelled: bool) -> str:
         """Return a sample of a valid example, for error messages."""
-        value = {"features": '{"free": 1}', "text": '"free entry"', "row": '{"age": 37}'}[self.field]
+        value = _SAMPLES[self.field]
         return f'{{"{self.field}": {value}' + (', "label": "spam"}' if labelled else "}")
 
     @staticmethod
@@ -245,6 +258,31 @@ class RequestReader:
                 raise RequestError(422, f"{row}feature {names[at]!r:.60} is too large: the limit is {LARGEST:g}")
             raise RequestError(422, f"{row}the name {names[at]!r:.40}… has more than {MOST_LETTERS} characters")
 
+    # Vectors.
+
+    def _dense(self, inputs: list[Any], labels: list[Any], place: Callable[[int], str]) -> RequestExamples:
+        assert self.vectors is not None
+        data, indices, indptr = self.vectors.rows(inputs, place)
+        return RequestExamples(None, indices, data, indptr, labels, None)
+
+    # Examples that the store keeps.
+
+    def source(self, examples: RequestExamples, at: int) -> dict[str, Any]:
+        """Return an example in the form of a request."""
+        here = slice(int(examples.indptr[at]), int(examples.indptr[at + 1]))
+        if examples.sources is not None:
+            return {self.field: examples.sources[at]}
+        if examples.names is not None:
+            return {self.field: dict(zip(examples.names[here], examples.data[here].tolist(), strict=True))}
+        return {self.field: packed_vector(examples.data[here])}
+
+    def stored(self, source: dict[str, Any]) -> RequestExamples:
+        """Return the example of which `source` returned the form; a vector is not scaled again."""
+        if self.vectors is None:
+            return self.one(orjson.dumps(source), False)
+        values = unpacked(source["vector"]).astype(np.float64)
+        return RequestExamples(None, np.arange(len(values)), values, np.array([0, len(values)]), [], None)
+
     # Texts and table rows.
 
     def _featurized(self, inputs: list[Any], labels: list[Any], place: Callable[[int], str]) -> RequestExamples:
@@ -285,8 +323,15 @@ def _places(numbers: list[int], first: int) -> Callable[[int], str]:
     return lambda i: f"line {numbers[i] + first}: "
 
 
+def _is_true(value: Any, name: str) -> bool:
+    if type(value) is not bool:
+        raise RequestError(422, f"{name} must be true or false")
+    return value
+
+
 def _joined(parts: list[RequestExamples]) -> RequestExamples:
     """Return examples of named features that were parsed in parts."""
+    starts = np.cumsum([0, *(part.n for part in parts)]).tolist()
     ends = np.cumsum([0, *(len(part.data) for part in parts)])
     return RequestExamples(
         list(chain.from_iterable(part.names or () for part in parts)),
@@ -295,6 +340,8 @@ def _joined(parts: list[RequestExamples]) -> RequestExamples:
         np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))]),
         list(chain.from_iterable(part.labels for part in parts)),
         None,
+        tuple(start + i for start, part in zip(starts, parts, strict=False) for i in part.until_right),
+        tuple(start + i for start, part in zip(starts, parts, strict=False) for i in part.pinned),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +54,8 @@ def begin(store: CommitStore, model: Path | None, settings: dict[str, Any]) -> N
             _copy_start(store, model)
         return
     prepared_to_stream(start)
+    if settings.get("vectors") and (start.features is not None or hasattr(start.estimator, "feature_names_in_")):
+        raise DataError(f"--vectors needs a model of numbered features, and {model} has names or a featurizer")
     _copy_start(store, model)
     store.describe("model", {"format": FORMAT, "id": secrets.token_hex(16), "start": start.sha256, "settings": settings})
 
@@ -110,9 +113,14 @@ def prepared_to_stream(model: Model) -> Model:
     return model
 
 
-def feature_names(model: Model) -> list[str] | None:
-    """Return the names of the features, or None if a featurizer makes them."""
-    if model.features is not None:
+def settings_of(store: CommitStore) -> dict[str, Any]:
+    """Return the settings of the model that a store began with; a repair may have lost them."""
+    return store.base["model"].get("settings") or {}
+
+
+def feature_names(store: CommitStore, model: Model) -> list[str] | None:
+    """Return the names of the features, or None if a featurizer makes them, or they are the values of vectors."""
+    if model.features is not None or settings_of(store).get("vectors"):
         return None
     estimator = model.estimator
     if not hasattr(estimator, "run_"):
@@ -164,7 +172,7 @@ def read_snapshot(store: CommitStore, path: Path, number: int) -> tuple[LiveMode
     position = model.facts.get("server", {})
     if position.get("store") != store.base["model"]["id"] or position.get("commit") != number:
         raise ModelFileError(f"{path} is not a snapshot of this store")
-    names = feature_names(model)
+    names = feature_names(store, model)
     names = None if names is None else names[: int(position["names"])]
     return LiveModel.resumed(model, position), names
 
@@ -178,7 +186,7 @@ def initial_model(store: CommitStore) -> tuple[LiveModel, list[str] | None]:
         model = prepared_to_stream(load(store.folder / START, plain=True))
         if model.sha256 != entry["start"]:
             raise ModelFileError(f"{store.folder / START} is not the model that the store started from")
-    return LiveModel(model), feature_names(model)
+    return LiveModel(model), feature_names(store, model)
 
 
 def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, list[str] | None, int]:
@@ -285,9 +293,17 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
             live_model.n_names += len(commit.names)
             continue
         labels = [classes[k] for k in commit.kept_class[rows].tolist()]
-        live_model.learn(commit.kept.take(rows), labels, commit.names, None, False)
+        persistent = np.flatnonzero(np.isin(rows, commit.until_right))
+        live_model.learn(commit.kept.take(rows), labels, commit.names, None, False, persistent=persistent)
     live_model.renumber(classes)
     return live_model
+
+
+def remove_unfinished(store: CommitStore) -> None:
+    """Remove snapshots that a process which was killed, or had to end in time, has not finished writing."""
+    for path in store.folder.glob(".snapshot-*.part"):
+        with suppress(OSError):
+            path.unlink()
 
 
 def remove_old_snapshots(store: CommitStore) -> None:

@@ -13,14 +13,15 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from separatrix import __version__
+from separatrix.web.server import pins
 from separatrix.web.server import store_folder as folders
 from separatrix.web.server import store_rows as rows
 from separatrix.web.server.commits import Commit, merged
@@ -82,6 +83,7 @@ class CommitStore:
             self.db.execute("PRAGMA journal_mode=WAL")
             self.db.execute("PRAGMA synchronous=FULL")
             self.db.executescript(rows.SCHEMA)
+            self.db.execute(pins.TABLE)
             self._upgrade()
             # A first page in the log gives its index blocks on the disk, while there is room: without, a full disk is fatal.
             self.describe("opened", {"time": time.time(), "separatrix": __version__})
@@ -121,6 +123,8 @@ class CommitStore:
             if checksum_of(*values) != checksum:
                 reason = "checksum mismatch in the reply of an idempotency key"
                 raise StoreError(f"{self.folder}: the store is damaged: {reason}{REMEDY}")
+        for _ in pins.read_pins(self.db):
+            pass
 
     def _pass_over(self, gap_after: dict[int, Gap]) -> None:
         """Count the commits of a gap that follows here."""
@@ -142,10 +146,9 @@ class CommitStore:
             raise StoreError(f"{self.folder}: {reason}: the end of the store is damaged or missing{REMEDY}")
 
     def _upgrade(self) -> None:
-        """Bring a store of format 1, which was found whole, to the format of this version."""
+        """Bring a store of an earlier format, which was found whole, to the format of this version."""
         columns = rows.key_columns(self.db)
-        self.db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._writing():
             if columns != KEY_COLUMNS:
                 self.db.execute("DROP INDEX IF EXISTS keys_by_time")
                 for column in ("number INTEGER NOT NULL DEFAULT 0", "served REAL NOT NULL DEFAULT 0"):
@@ -156,10 +159,6 @@ class CommitStore:
             self.db.execute("CREATE INDEX IF NOT EXISTS keys_by_age ON keys (served, number)")
             if self.base.get("model", {}).get("format", rows.FORMAT) < rows.FORMAT:
                 self.describe("model", self.base["model"] | {"format": rows.FORMAT})
-            self.db.execute("COMMIT")
-        except BaseException:
-            self._roll_back()
-            raise
 
     # Writing.
 
@@ -182,8 +181,13 @@ class CommitStore:
         assert self._place is not None
         self._place.check_ours()
 
-    def append(self, commit: Commit, examples: int, keyed: list[KeyedReply]) -> int:
-        """Write a commit in one transaction, on the disk when this returns; after a StoreError nothing was written."""
+    def append(
+        self, commit: Commit, examples: int, keyed: list[KeyedReply], statements: Iterable[pins.Statement] = ()
+    ) -> int:
+        """Write a commit in one transaction, on the disk when this returns; after a StoreError nothing was written.
+
+        `statements` change other tables in the same transaction.
+        """
         if self._head_trouble:
             self._write_head()
             if self._head_trouble:
@@ -197,6 +201,8 @@ class CommitStore:
             self._begin()
             self.db.execute(rows.INSERT_COMMIT, (*row, checksum))
             self.db.executemany(rows.INSERT_KEY, [(*reply, checksum_of(*reply)) for reply in replies])
+            for statement in statements:
+                self.db.execute(*statement)
             self.db.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back()
@@ -271,19 +277,33 @@ class CommitStore:
     def compact(self, until: int) -> int:
         """Delete old keys and join some small commits up to number `until`; return how many rows were removed."""
         oldest = self._served + time.monotonic() - self._opened - KEY_SECONDS
-        try:
-            self._begin()
+        with self._writing():
             self.db.execute("DELETE FROM keys WHERE served < ?", (oldest,))
             excess = self.db.execute("SELECT count(*) FROM keys").fetchone()[0] - KEYS_KEPT
             if excess > 0:
                 oldest_keys = "SELECT key FROM keys ORDER BY served, number LIMIT ?"
                 self.db.execute(f"DELETE FROM keys WHERE key IN ({oldest_keys})", (excess,))
-            n_removed = self._join(until)
+            return self._join(until)
+
+    def change(self, statements: Iterable[pins.Statement]) -> None:
+        """Change tables other than that of the commits, in one transaction; after a StoreError nothing was changed."""
+        try:
+            with self._writing():
+                for statement in statements:
+                    self.db.execute(*statement)
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be written: {error}") from None
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Make a transaction of what is done meanwhile."""
+        try:
+            self._begin()
+            yield
             self.db.execute("COMMIT")
         except BaseException:
             self._roll_back()
             raise
-        return n_removed
 
     def _join(self, until: int) -> int:
         """Join the next small commits, none across a gap or its snapshot; return how many rows were removed."""

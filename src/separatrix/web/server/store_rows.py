@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.store_folder import REMEDY, StoreError
 
-FORMAT = 2
-"""Format 1 had no gaps, and knew idempotency keys by the time of the clock."""
+FORMAT = 3
+"""Format 1 had no gaps, and knew idempotency keys by the time of the clock; format 2 had no pins
+and no corrections that stick."""
 SCHEMA = """
 BEGIN;
 CREATE TABLE IF NOT EXISTS base (name TEXT PRIMARY KEY, value BLOB NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;

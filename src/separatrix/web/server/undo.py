@@ -1,4 +1,4 @@
-"""Undoing a mistake: its correction is subtracted or, if all examples were kept, the model is trained again without it."""
+"""Taking back: a mistake, whose correction is subtracted or, if all examples were kept, left out of learning; or a pin."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from separatrix.web.server import snapshots
+from separatrix.web.server.regressions import Changes
 from separatrix.web.server.request_reader import RequestError
 
 if TYPE_CHECKING:
@@ -48,3 +49,15 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
         buffer.restart(rebuilt)
         writer.write(commit, [], [(answer, reply)])
         buffer.restart()
+
+
+def unpin(writer: Writer, example: int, answer: Future[bytes]) -> None:
+    """Take an example out of the regression set; runs in the writer's thread."""
+    pins = dict(writer.regressions.pins)
+    if example not in pins:
+        answer.set_exception(RequestError(404, f"example {example} is not pinned"))
+        return
+    removal = pins.pop(example).removal()
+    writer.store.change([removal])
+    writer.regressions.accept(Changes(pins, [removal], []))
+    answer.set_result(orjson.dumps({"unpinned": example}))

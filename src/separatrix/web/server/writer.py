@@ -6,23 +6,24 @@ copy of the model (double_buffer.py).
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
+from functools import partial
 from threading import Condition, Thread
-from typing import Any
 
 from separatrix.web.server import snapshots, undo
 from separatrix.web.server.admission import Admission
-from separatrix.web.server.commits import Commit, SparseRows, stacked
+from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
-from separatrix.web.server.jobs import Answer, Job, LearnRequest, MaintenanceJob, UndoRequest, fail, refusal, replies_to
+from separatrix.web.server.jobs import Answer, Job, LearnRequest, MaintenanceJob, fail, refusal
+from separatrix.web.server.learn_group import LearnGroup
 from separatrix.web.server.live_model import LearningStoppedError
 from separatrix.web.server.memory_budget import ProcessMemory
+from separatrix.web.server.pins import read_pins
+from separatrix.web.server.regressions import Changes, Marks, RegressionSet
 from separatrix.web.server.request_reader import Limits, RequestError, RequestExamples, RequestReader
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import StoreError
@@ -51,26 +52,26 @@ class Writer:
         memory: ProcessMemory | None = None,
     ) -> None:
         self.store, self.limits, self.keep_all = store, limits, keep_all
-        _remove_unfinished(store)
+        snapshots.remove_unfinished(store)
         live_model, names, snapshot = snapshots.recover(store)
         self.replayed = store.last - snapshot
         self.buffer = DoubleBuffer(live_model, names, store.last)
-        self.reader = RequestReader(live_model.features, limits)
+        self.reader = RequestReader(live_model.features, limits, snapshots.settings_of(store))
         self.memory = memory or ProcessMemory.of()
         self.admission = Admission(self.reader, self.memory.models)
-        self.admission.claim(self.buffer)
+        self.admission.resume(self.buffer)
+        self.regressions = RegressionSet(self.reader, read_pins(store.db))
         self.trouble = self.keeper_trouble = self.fatal = ""
         """Why nothing can be learned, or maintained, at the moment, and why a thread has ended; empty if all is well."""
         self.on_death: Callable[[], None] = lambda: None
         """Called once a thread has ended that must not: the process should end."""
         self.commits = self.keyed_again = 0
         self.commit_seconds = self.snapshot_time = 0.0
-        self._snapshot_seconds = snapshot_seconds
+        self._snapshot_seconds, self._snapshot_due = snapshot_seconds, time.monotonic() + snapshot_seconds
         self._snapshot = snapshot
         self._queue: deque[Job] = deque()
-        self._bytes = 0
-        self._wake = Condition()
-        self._closing = self._stopping = self._tidying = self._runs_logged = False
+        self._bytes, self._wake = 0, Condition()
+        self._closing = self.stopping = self._tidying = self._runs_logged = False
         self._is_behind = False
         """Whether the copy that learns is to be made anew, because learning failed."""
         self._pending: tuple[int, Commit, list[Answer]] | None = None
@@ -96,17 +97,22 @@ class Writer:
 
     def submit(self, examples: RequestExamples | None, key: str | None, body: bytes) -> Future[bytes]:
         """Queue examples, or lines that are still to be parsed; raises RequestError if the queue is full."""
-        key_digest = b"" if key is None else hashlib.blake2b(key.encode(), digest_size=16).digest()
-        checksum = hashlib.blake2b(body, digest_size=16).digest() if key_digest else b""
-        request = LearnRequest(examples, body if examples is None else b"", key_digest, checksum, len(body), Future())
+        request = LearnRequest.of(examples, key, body)
         self._enqueue(request, len(body))
         return request.answer
 
     def undo(self, number: int) -> Future[bytes]:
         """Queue a mistake to undo."""
-        request = UndoRequest(number, Future())
-        self._enqueue(request, 0)
-        return request.answer
+        return self._alone(partial(undo.undo_mistake, self, number))
+
+    def unpin(self, example: int) -> Future[bytes]:
+        """Queue an example to be taken out of the regression set."""
+        return self._alone(partial(undo.unpin, self, example))
+
+    def _alone(self, act: Callable[[Future[bytes]], None]) -> Future[bytes]:
+        answer: Future[bytes] = Future()
+        self._enqueue(MaintenanceJob(partial(act, answer), answer), 0)
+        return answer
 
     def _enqueue(self, request: Job, size: int) -> None:
         with self._wake:
@@ -118,7 +124,11 @@ class Writer:
                 raise RequestError(429, "too many requests are waiting to be learned from: try again shortly", 1)
             self._queue.append(request)
             self._bytes += size
-            self._wake.notify_all()
+            self._call()
+
+    def _call(self) -> None:
+        """Let the thread know that something waits in the queue."""
+        self._wake.notify_all()
 
     def close(self) -> None:
         """Learn from what was accepted, write a snapshot, and close the store; each of them only as long as it takes little.
@@ -130,32 +140,35 @@ class Writer:
             self._wake.notify_all()
         if self._thread.ident is not None:
             self._thread.join(DRAIN_SECONDS)
-            self._stopping = True
+            self.stopping = True
             self._thread.join(STOP_SECONDS)
             self._maintenance.join(SNAPSHOT_SECONDS)
         if self._thread.is_alive() or self._maintenance.is_alive():  # the store is still in use
             log.warning("the last snapshot was not finished in time; the next start replays commits")
-            _remove_unfinished(self.store)
+            snapshots.remove_unfinished(self.store)
         else:
-            self.store.close()
+            self._release()
 
-    # The writer's thread.
+    def _release(self) -> None:
+        self.store.close()
+        self.memory.models.release(self.admission.claimed)
 
     def _work(self) -> None:
         try:
             while group := self._next_group():
-                try:
-                    self._catch_up()
-                    if isinstance(group[0], UndoRequest):
-                        undo.undo_mistake(self, group[0].number, group[0].answer)
-                    elif isinstance(group[0], MaintenanceJob):
-                        group[0].act()
-                    else:
-                        self._learn([request for request in group if isinstance(request, LearnRequest)])
-                except Exception as error:
-                    self._answer_failed(group, error)
+                self._handle(group)
         except BaseException as error:
             self._die("writer", error)
+
+    def _handle(self, group: list[Job]) -> None:
+        try:
+            self._catch_up()
+            if isinstance(group[0], MaintenanceJob):
+                group[0].act()
+            else:
+                self._learn([request for request in group if isinstance(request, LearnRequest)])
+        except Exception as error:
+            self._answer_failed(group, error)
 
     def _answer_failed(self, group: list[Job], error: Exception) -> None:
         """After a failure, resume from what is stored, and answer what was not answered yet."""
@@ -165,7 +178,7 @@ class Writer:
             if pending is not None:
                 self.store.reread()
                 is_stored, is_known = self._is_stored(*pending[:2]), True
-            if not self._stopping:
+            if not self.stopping:
                 self._catch_up()
             if isinstance(error, StoreError):
                 trouble = f"the last write to the store failed: {error}"
@@ -203,7 +216,7 @@ class Writer:
         with self._wake:
             while not group and not (self._closing and not self._queue):  # what waited may have been cancelled
                 self._wake.wait_for(lambda: self._queue or self._closing)
-                if self._stopping:
+                if self.stopping:
                     self._refuse_waiting("the server is shutting down")
                 self._take(group)
         return group
@@ -228,30 +241,20 @@ class Writer:
         self._queue.clear()
 
     def _learn(self, group: list[LearnRequest]) -> None:
-        accepted: list[tuple[LearnRequest, SparseRows]] = []
+        admitted = LearnGroup()
         repeated: list[tuple[LearnRequest, LearnRequest]] = []
         keys: dict[bytes, LearnRequest] = {}
-        names: list[str] = []
-        labels: list[Any] = []
-        sources: list[Any] = []
-        new_classes: dict[Any, None] = {}
         for request in group:
             try:
                 if request.key and request.key in keys:
                     repeated.append((request, keys[request.key]))
                 elif not (request.key and self._answered(request)):
-                    admitted = self.admission.admitted(self.buffer, request.examples, request.raw, new_classes)
-                    examples, block, new_names = admitted
-                    names += new_names
-                    accepted.append((request, block))
-                    labels += examples.labels
-                    if examples.sources is not None:
-                        sources += examples.sources
+                    admitted.admit(self, request)
                     if request.key:
                         keys[request.key] = request
             except RequestError as error:
                 fail(request.answer, error)
-        commit = self._commit(accepted, labels, names, sources or None) if accepted else None
+        commit = self._commit(admitted) if admitted.requests else None
         for request, original in repeated:
             self.keyed_again += 1
             if request.body != original.body:
@@ -274,24 +277,32 @@ class Writer:
         request.answer.set_result(original[1])
         return True
 
-    def _commit(
-        self, accepted: list[tuple[LearnRequest, SparseRows]], labels: list[Any], names: list[str], sources: list[Any] | None
-    ) -> Commit:
+    def _commit(self, group: LearnGroup) -> Commit:
         started = time.perf_counter()
-        block = stacked([block for _, block in accepted])
-        commit = self.buffer.learning.learn(block, labels, names, sources, self.keep_all, lambda: self._stopping)
-        replies = replies_to(commit, [block.n for _, block in accepted], self.buffer.learning.progressive.examples)
-        answered = [(request, reply) for (request, _), reply in zip(accepted, replies, strict=True)]
+        commit = group.learned(self)
+        changes, examples = self._regression_changes(commit, group.marks), self.buffer.learning.progressive.examples
+        replies = group.replies(commit, examples, self.store.mistakes, changes)
+        answered = list(zip(group.requests, replies, strict=True))
         keyed = [KeyedReply(request.key, request.body, reply) for request, reply in answered if request.key]
-        self.write(commit, keyed, [(request.answer, reply) for request, reply in answered])
+        self.write(commit, keyed, [(request.answer, reply) for request, reply in answered], changes)
         self.commits += 1
         self.commit_seconds += time.perf_counter() - started
         return commit
 
-    def write(self, commit: Commit, keyed: list[KeyedReply], answers: list[Answer]) -> None:
-        """Write a commit to the disk, let readers see the copy that learned it, and answer who waits for it."""
+    def _regression_changes(self, commit: Commit, marks: Marks | None = None) -> Changes:
+        learning, number = self.buffer.learning, self.store.last + 1
+        return self.regressions.changes(learning, self.buffer.index, commit, number, self.store.mistakes, marks)
+
+    def write(self, commit: Commit, keyed: list[KeyedReply], answers: list[Answer], changes: Changes | None = None) -> None:
+        """Write a commit to the disk, let readers see the copy that learned it, and answer who waits for it.
+
+        `changes` are those of the regression set, which are found out here if they are not given.
+        """
+        changes = changes or self._regression_changes(commit)
         self._pending = self.store.last + 1, commit, answers
-        self.buffer.publish(self.store.append(commit, self.buffer.learning.progressive.examples, keyed))
+        examples = self.buffer.learning.progressive.examples
+        self.buffer.publish(self.store.append(commit, examples, keyed, changes.statements))
+        self.regressions.accept(changes)
         self.store.confirm()
         self.trouble = ""
         for answer, reply in answers:
@@ -308,33 +319,34 @@ class Writer:
         else:
             live_model, names, _ = snapshots.recover(self.store)
             self.buffer = DoubleBuffer(live_model, names, self.store.last)
-        self.admission.claim(self.buffer)
+        self.admission.resume(self.buffer)
+        self.regressions = RegressionSet(self.reader, read_pins(self.store.db))
         self._is_behind, self.trouble = False, ""
 
-    # The maintenance thread: snapshots and compaction.
-
     def _maintain(self) -> None:
-        due = time.monotonic() + self._snapshot_seconds
         try:
             while not self._wait_for_closing():
-                try:
-                    self.store.sync_head()
-                    if self._is_behind:
-                        self._let_work(lambda: None)  # before which the writer catches up
-                    self._watch_labels()
-                    if time.monotonic() >= due:
-                        due = time.monotonic() + self._snapshot_seconds
-                        self._maybe_snapshot()
-                    self.keeper_trouble = ""
-                except Exception as error:  # a disk that fails now may work in a second
-                    if not self.keeper_trouble:
-                        log.error("maintenance failed, and is tried again: %s", error, exc_info=True)
-                    self.keeper_trouble = f"maintenance of the store fails: {error}"
+                self._tend()
             self._thread.join()
             if self._tidying:
                 self._maybe_snapshot(at_end=True)
         except BaseException as error:
             self._die("maintenance", error)
+
+    def _tend(self) -> None:
+        try:
+            self.store.sync_head()
+            if self._is_behind:
+                self._let_work(lambda: None)  # before which the writer catches up
+            self._watch_labels()
+            if time.monotonic() >= self._snapshot_due:
+                self._snapshot_due = time.monotonic() + self._snapshot_seconds
+                self._maybe_snapshot()
+            self.keeper_trouble = ""
+        except Exception as error:  # a disk that fails now may work in a second
+            if not self.keeper_trouble:
+                log.error("maintenance failed, and is tried again: %s", error, exc_info=True)
+            self.keeper_trouble = f"maintenance of the store fails: {error}"
 
     def _wait_for_closing(self) -> bool:
         """Wait a second at most; return whether the server is closing."""
@@ -384,12 +396,5 @@ class Writer:
                 job.answer.cancel()
             else:
                 self._queue.append(job)
-                self._wake.notify_all()
+                self._call()
         return job.answer
-
-
-def _remove_unfinished(store: CommitStore) -> None:
-    """Remove snapshots that a process which was killed, or had to end in time, has not finished writing."""
-    for path in store.folder.glob(".snapshot-*.part"):
-        with suppress(OSError):
-            path.unlink()

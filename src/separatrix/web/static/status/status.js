@@ -8,6 +8,7 @@ const percent = (share) => (share === null || share === undefined ? "–" : `${(
 let token = sessionStorage.getItem("separatrix-token") || "";
 let input = "features";
 let shownMistakes = -1;
+let shownCommit = -1;
 
 function make(tag, text, name) {
   const element = document.createElement(tag);
@@ -104,18 +105,44 @@ function terms(explanation, most) {
   return scrolling;
 }
 
+const sourceOf = (entry) => ["text", "features", "row", "vector"].map((name) => entry[name]).find((value) => value !== undefined);
+
+function written(entry) {
+  const source = sourceOf(entry);
+  if (source === undefined) return "";
+  const text = typeof source === "string" ? source : JSON.stringify(source);
+  const most = entry.vector === undefined ? 400 : 40;
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
+function regression(r) {
+  const item = make("li");
+  const cause = r.by.mistake ? `mistake ${number.format(r.by.mistake)}` : r.by.undone ? `the undo of mistake ${number.format(r.by.undone)}` : "no single correction";
+  const since = new Date(1000 * r.since).toLocaleString();
+  item.append(make("div", `example ${number.format(r.example)} should be ${r.label}, is ${r.prediction} · broken by ${cause} · since ${since}`, "quiet"));
+  item.append(make("div", written(r), "given"));
+  return item;
+}
+
+async function regressions() {
+  const page = await ask("regressions");
+  by("pins").hidden = !page.pinned.length;
+  const broken = page.regressions.length;
+  by("pinned").textContent = `${number.format(page.pinned.length)} pinned examples, ${broken ? `${number.format(broken)} of them predicted wrongly` : "all predicted right"}.`;
+  by("regressions").replaceChildren(...page.regressions.slice(0, 20).map(regression));
+}
+
 function mistake(m) {
   const item = make("li", undefined, m.undone ? "undone" : "");
   const when = new Date(1000 * m.time).toLocaleString();
   const moved = [m.raised !== null && `should be ${m.raised}`, m.lowered !== null && `not ${m.lowered}`].filter(Boolean).join(", ");
   item.append(make("div", `${moved} · example ${number.format(m.example)} · ${when}`, "quiet"));
-  const source = m.text !== undefined ? m.text : JSON.stringify(m.features || m.row);
-  item.append(make("div", source.length > 400 ? `${source.slice(0, 400)}…` : source, "given"));
+  item.append(make("div", written(m), "given"));
   const why = make("button", "explain the current prediction", "plain");
   why.type = "button";
   why.addEventListener("click", async () => {
     try {
-      const explanation = await ask("/explain", { [input]: m.text !== undefined ? m.text : m.features || m.row });
+      const explanation = await ask("explain", { [input]: sourceOf(m) });
       why.replaceWith(make("div", `${explanation.prediction}, score ${+Math.abs(explanation.score).toPrecision(4)}`), terms(explanation, 10));
     } catch (error) { why.replaceWith(make("div", error.message, "error")); }
   });
@@ -124,7 +151,7 @@ function mistake(m) {
 }
 
 async function mistakes(before) {
-  const page = await ask(`/ledger?limit=10${before ? `&before=${before}` : ""}`);
+  const page = await ask(`ledger?limit=10${before ? `&before=${before}` : ""}`);
   const items = page.mistakes.map(mistake);
   if (before) by("mistakes").append(...items);
   else by("mistakes").replaceChildren(...items);
@@ -133,11 +160,11 @@ async function mistakes(before) {
   by("more").onclick = () => mistakes(page.next);
 }
 
-const SAMPLES = { features: '{"free": 1, "money": 2}', text: "free entry: call now", row: '{"age": 37, "job": "cook"}' };
+const SAMPLES = { features: '{"free": 1, "money": 2}', text: "free entry: call now", row: '{"age": 37, "job": "cook"}', vector: "[0.25, -0.5]" };
 
 async function refresh() {
   try {
-    const stats = await ask("/stats");
+    const stats = await ask("stats");
     by("token-form").hidden = true;
     by("state").textContent = stats.waiting ? `${stats.waiting} requests waiting` : "live";
     by("state").classList.remove("error");
@@ -149,10 +176,14 @@ async function refresh() {
     by("drift").textContent = `Drift: the error has risen to ${percent(stats.drift.recent)} in the last ${number.format(stats.drift.examples)} examples, from ${percent(stats.drift.before)} before.`;
     by("runs").hidden = !stats.in_runs;
     input = stats.input;
-    by("example-label").textContent = { features: "Features, as JSON", text: "A text", row: "A table row, as JSON" }[input];
+    by("example-label").textContent = { features: "Features, as JSON", text: "A text", row: "A table row, as JSON", vector: "A vector, as JSON" }[input];
     by("example").placeholder = SAMPLES[input];
     chart(stats);
     classes(stats);
+    if (stats.commits !== shownCommit) {
+      await regressions();
+      shownCommit = stats.commits;
+    }
     const mark = stats.mistakes + stats.undone;
     if (mark !== shownMistakes) {
       await mistakes();
@@ -176,7 +207,7 @@ by("try").addEventListener("submit", async (event) => {
   const answer = by("answer");
   try {
     const written = by("example").value || SAMPLES[input];
-    const explanation = await ask("/explain", { [input]: input === "text" ? written : JSON.parse(written) });
+    const explanation = await ask("explain", { [input]: input === "text" ? written : JSON.parse(written) });
     answer.replaceChildren(make("span", explanation.prediction === null ? "nothing was learned yet" : explanation.prediction, "label"));
     if (explanation.terms.length) answer.append(make("span", ` score ${+Math.abs(explanation.score).toPrecision(4)}`, "quiet"), terms(explanation, 15));
   } catch (error) {
