@@ -1,20 +1,19 @@
 """Every algorithm of the lectures in plain NumPy, as on the board. It is exact on integers and slow: the tests' oracle.
 
 An example is a row x of X with its label y: ±1 for two classes, 0…K−1 for K. A learner presents examples in some order and
-returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run.
-
-The order of operations is fixed: products are rounded and added from the first to the last (`dot`), which BLAS and compiled
-code do otherwise. The engine of the lab in the browser follows it, and so has the same bits on any machine.
+returns a `Run`: the weights after every step, and the mistakes. Everything else follows from the run. The products of a
+score are added from the first to the last (`dot`), unlike in BLAS, so the lab's engine in the browser has the same bits.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Labels = Sequence[int]
+Order = Iterable[int]
 
 
 @dataclass
@@ -112,7 +111,7 @@ STEPS: dict[str, Callable[[float, float, float], float]] = {
 """The corrections of the rules that follow the hinge loss; a new rule adds its own here."""
 
 
-def presented(order: Iterable[int], weight: Sequence[float] | None, rule: str) -> Iterator[tuple[int, int, float]]:
+def presented(order: Order, weight: Sequence[float] | None, rule: str) -> Iterator[tuple[int, int, float]]:
     """Number the steps: (step, example, weight), without weights of 0; all but three rules divide by the heaviest so far."""
     step, heaviest = 0, 1.0
     for i in order:
@@ -124,8 +123,8 @@ def presented(order: Iterable[int], weight: Sequence[float] | None, rule: str) -
 
 def perceptron(
     X: Array,
-    y: Sequence[int],
-    order: Iterable[int],
+    y: Labels,
+    order: Order,
     tie: str = "mistake",
     weight: Sequence[float] | None = None,
     rule: str = "perceptron",
@@ -136,10 +135,8 @@ def perceptron(
     run = Run([np.zeros(X.shape[1])])
     for step, i, c in presented(order, weight, rule):
         w, s = run.last, float(dot(run.last, X[i]))
-        if rule == "perceptron":
-            c *= is_mistake(y[i], s, tie)
-        else:
-            c = correction(rule, y[i] * s, float(dot(X[i], X[i])), margin, C, c)
+        square = float(dot(X[i], X[i]))
+        c = c * is_mistake(y[i], s, tie) if rule == "perceptron" else correction(rule, y[i] * s, square, margin, C, c)
         if c:
             w = w + c * y[i] * X[i]
             run.mistakes.append(Mistake(step, i, int(y[i] > 0), int(y[i] < 0), c, s))
@@ -165,9 +162,9 @@ def highest_wrong(label: int, s: Array) -> int:
 
 def multiclass(
     X: Array,
-    y: Sequence[int],
+    y: Labels,
     n_classes: int,
-    order: Iterable[int],
+    order: Order,
     tie: str = "mistake",
     weight: Sequence[float] | None = None,
     rule: str = "perceptron",
@@ -190,15 +187,13 @@ def multiclass(
     return run
 
 
-def one_vs_rest(
-    X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake", **rule: Any
-) -> list[Run]:
+def one_vs_rest(X: Array, y: Labels, n_classes: int, order: Order, tie: str = "mistake", **rule: Any) -> list[Run]:
     """K perceptrons, each with its class against all others."""
     order = list(order)
     return [perceptron(X, [1 if label == k else -1 for label in y], order, tie, **rule) for k in range(n_classes)]
 
 
-def arow(X: Array, y: Sequence[int], n_classes: int, order: Iterable[int], C: float, full: bool, weight: Any = None) -> Run:
+def arow(X: Array, y: Labels, n_classes: int, order: Order, C: float, full: bool, weight: Any = None) -> Run:
     """Move along Σx by (1 − lead)/(v + 1/C), v = xᵀΣx of the lead; Σ ← Σ − Σx(Σx)ᵀ/(v + 1/C), or the diagonal of that."""
     K, d = (1 if n_classes == 2 else n_classes), X.shape[1]
     run, S = Run([np.zeros((K, d))]), [np.eye(d) for _ in range(K)]
@@ -254,22 +249,20 @@ def voted_multiclass(run: Run, x: Array) -> Array:
     return votes
 
 
-def training_mistakes(w: Array, X: Array, y: Sequence[int], tie: str = "mistake") -> int:
+def training_mistakes(w: Array, X: Array, y: Labels, tie: str = "mistake") -> int:
     """L1 3: how many training examples w gets wrong."""
     return sum(is_mistake(label, float(w @ x), tie) for x, label in zip(X, y, strict=True))
 
 
-def pocket(run: Run, X: Array, y: Sequence[int], steps_per_pass: int, tried: int = 10, tie: str = "mistake") -> Array:
+def pocket(run: Run, X: Array, y: Labels, steps_per_pass: int, tried: int = 10, tie: str = "mistake") -> Array:
     """The best survivor: replaced only by weights with fewer training mistakes.
 
     After each pass, try those of its weights that lasted longest so far; at the end, the last ones too.
     """
     best, fewest, judged = run.weights[0], training_mistakes(run.weights[0], X, y, tie), {id(run.weights[0])}
     for end in range(steps_per_pass, len(run.weights), steps_per_pass):
-        of_this_pass = {id(w) for w in run.weights[end - steps_per_pass : end + 1]}
-        candidates = [
-            (w, c) for w, c in survivors(Run(run.weights[: end + 1])) if id(w) in of_this_pass and id(w) not in judged
-        ]
+        new = {id(w) for w in run.weights[end - steps_per_pass : end + 1]} - judged
+        candidates = [(w, c) for w, c in survivors(Run(run.weights[: end + 1])) if id(w) in new]
         longest = sorted(candidates, key=lambda candidate: -candidate[1])[:tried]
         if end + steps_per_pass >= len(run.weights):
             longest.append((run.last, 0))
@@ -288,9 +281,7 @@ def fisher(X1: Array, X2: Array) -> Array:
     return np.asarray(np.linalg.solve(S, mu1 - mu2))
 
 
-def kernel_perceptron(
-    G: Array, y: Sequence[int], n_classes: int, order: Iterable[int], tie: str = "mistake", weight: Any = None
-) -> Run:
+def kernel_perceptron(G: Array, y: Labels, n_classes: int, order: Order, tie: str = "mistake", weight: Any = None) -> Run:
     """The same in the space of a kernel: the score is ⟨w,φ(x)⟩ = Σ αᵢk(xᵢ,x), the weights are the α, G holds k(xᵢ,xⱼ)."""
     run = Run([np.zeros(len(G)) if n_classes == 2 else np.zeros((n_classes, len(G)))])
     for step, i, c in presented(order, weight, "perceptron"):
@@ -303,74 +294,4 @@ def kernel_perceptron(
             alpha[r, i] -= c
             run.mistakes.append(Mistake(step, i, int(y[i]), r, c, float(s[y[i]] - s[r])))
         run.weights.append(alpha if run.mistakes and run.mistakes[-1].step == step else run.last)
-    return run
-
-
-# Sequences of tags (Collins 2002): the true path is raised, the predicted one lowered.
-
-
-@dataclass
-class PathMistake:
-    """One mistake: at which step (from 1), on which sequence, the true and the predicted path, by how much, at what lead."""
-
-    step: int
-    sequence: int
-    true: tuple[int, ...]
-    predicted: tuple[int, ...]
-    correction: float
-    lead: float
-
-
-def path_features(x: Array, path: Sequence[int], K: int) -> Array:
-    """φ(x, y), flat: what each tag emits, then how often one tag follows another; K is the start and the end."""
-    emitted, follows = np.zeros((K, x.shape[1])), np.zeros((K + 1, K + 1))
-    stations = [K, *path, K] if len(path) else []
-    for token, tag in zip(x, path, strict=True):
-        emitted[tag] += token
-    for before, after in pairwise(stations):
-        follows[before, after] += 1
-    return np.concatenate([emitted.ravel(), follows.ravel()])
-
-
-def all_paths(n: int, K: int, forbidden: Any = None) -> list[tuple[int, ...]]:
-    """Every allowed path of n tags; `forbidden` is a matrix like the transitions. The last tags change slowest."""
-    paths = [path[::-1] for path in product(range(K), repeat=n)]
-    if forbidden is None or not n:
-        return paths
-    return [p for p in paths if not any(forbidden[a, b] for a, b in zip((K, *p), (*p, K), strict=True))]
-
-
-def best_path(w: Array, x: Array, K: int, forbidden: Any = None, truth: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The path with the highest score, the first of equals; with a truth, each wrong tag adds 1 to the score."""
-    paths = all_paths(len(x), K, forbidden)
-    wrong = [0 if truth is None else sum(a != b for a, b in zip(path, truth, strict=True)) for path in paths]
-    scores = [float(w @ path_features(x, path, K)) + cost for path, cost in zip(paths, wrong, strict=True)]
-    return paths[int(np.argmax(scores))]
-
-
-def sequence_perceptron(
-    X: Sequence[Array],
-    y: Sequence[Sequence[int]],
-    K: int,
-    order: Iterable[int],
-    weight: Sequence[float] | None = None,
-    rule: str = "perceptron",
-    C: float = 1.0,
-    forbidden: Any = None,
-) -> Run:
-    """On a mistake w ← w + φ(x, y) − φ(x, ẑ); pa1 looks for the path that is wrong by the largest hinge loss."""
-    run = Run([np.zeros(K * X[0].shape[1] + (K + 1) ** 2)])
-    for step, i, c in presented(order, weight, rule):
-        w, truth = run.last, tuple(y[i])
-        predicted = best_path(w, X[i], K, forbidden, truth if rule == "pa1" else None)
-        difference = path_features(X[i], truth, K) - path_features(X[i], predicted, K)
-        lead = float(w @ difference)
-        if rule == "pa1":
-            loss = sum(a != b for a, b in zip(truth, predicted, strict=True)) - lead
-            square = float(difference @ difference)
-            c = 0.0 if loss <= 0 or square == 0.0 else c * min(C, loss / square)
-        if predicted != truth and c:
-            w = w + c * difference
-            run.mistakes.append(PathMistake(step, i, truth, predicted, c, lead))
-        run.weights.append(w)
     return run

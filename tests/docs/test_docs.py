@@ -68,7 +68,7 @@ def _size(png):
 
 def test_reference_is_short_and_imports_only_numpy():
     text = (ROOT / "src" / "separatrix" / "reference.py").read_text()
-    assert len(text.splitlines()) < 400
+    assert len(text.splitlines()) < 300
     roots = {line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert roots - set(sys.stdlib_module_names) == {"numpy"}
 
