@@ -74,7 +74,7 @@ export class Lecture {
     const screen = this.screens[this.at];
     const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ action, disabled = false) => h("button", { type: "button", id, title, "aria-label": title, disabled, onclick: action }, text);
     put(this.bar,
-      h("div", { class: "lecture-head" }, h("h2", { id: "screen-title" }, screen.title || this.title),
+      h("div", { class: "lecture-head" }, h("h1", { id: "screen-title" }, screen.title || this.title),
         h("span", { class: "quiet", id: "screen-number" }, `${this.at + 1} of ${this.screens.length}`),
         button("screen-back", "◀", "Previous screen (Page Up)", () => this.go(this.at - 1), this.at === 0),
         button("screen-forward", "▶", "Next screen (Page Down)", () => this.go(this.at + 1), this.at + 1 === this.screens.length),
