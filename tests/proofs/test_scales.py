@@ -85,6 +85,41 @@ def test_the_longest_row_is_found_where_squares_underflow():
         assert certificate.proof.radius_squared == 1 + Fraction(float(X[2, 0])) ** 2 + Fraction(float(X[2, 1])) ** 2
 
 
+ROWS_OF_ALL_SIZES = [
+    (
+        [
+            *([2.259211166966574e219, -2.259211166966574e219], [1.1769565753850028e56, -1.1769565753850028e56]),
+            *([2.9864435792103006e-301, 8.959330737630903e-301], [1.94906280228e288, -3.89812560456e288]),
+        ],
+        [0, 1, 2, 3],
+    ),
+    (
+        [
+            [-1.439708941339806e-240, 0.0, 9.598059608932039e-241],
+            [1.780059086805761e-308, 5.340177260417284e-308, 3.5601181736115224e-308],
+            [1.1138771039116688e188, 2.2277542078233376e188, -3.341631311735007e188],
+            [-429496729.6, -429496729.6, -644245094.4000001],
+        ],
+        [0, 1, 2, 3],
+    ),
+    (
+        [
+            *([2e195, -6e195, -6e195], [-9e56, -9e56, 0], [-4e-163, -4e-163, -2e-163]),
+            *([4e299, 3e299, -3e299], [6e183, 3e183, 6e183], [2e-70, -2e-70, -1e-70]),
+        ],
+        [0, 1, 0, 0, 1, 1],
+    ),
+]
+
+
+@pytest.mark.parametrize(("X", "y"), ROWS_OF_ALL_SIZES)
+@pytest.mark.parametrize("form", [np.array, sp.csr_matrix])
+def test_short_rows_beside_very_long_ones_are_decided(X, y, form):
+    """No power of two keeps the squares of all these rows: at the size of the longest, the norms of others become 0."""
+    certificate = checked(form(X), y)
+    assert (certificate.verdict, certificate.separation) == answer(X, y, max(y) + 1, True)
+
+
 def test_a_radius_that_is_too_large_is_refused_where_squares_underflow():
     X, y = [[1e-171], [-1e-171]], [0, 1]
     document = json.loads(certify(X, y, fit_intercept=False).to_json())

@@ -16,7 +16,7 @@ from typing import TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-LARGE = 1 << 26
+LARGE = 1 << 27
 """Threads are worth starting from so many bytes of work on."""
 _worker = threading.local()
 

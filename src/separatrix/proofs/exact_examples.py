@@ -211,7 +211,9 @@ class ExactExamples:
     def _square(self, i: int) -> Fraction:
         self.pause()
         (row,), cleared = self.whole_rows([i], self.occupied(np.array([i])))
-        return sum((Fraction(int(value), scale) ** 2 for value, scale in zip(row, cleared, strict=True)), Fraction(0))
+        scale = max(cleared, default=1)  # powers of two
+        total = sum((int(value) * (scale // each)) ** 2 for value, each in zip(row, cleared, strict=True))
+        return Fraction(total, scale * scale)
 
 
 class SumOfExamples:

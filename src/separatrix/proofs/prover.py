@@ -27,7 +27,7 @@ from separatrix.proofs.search.margin_interval import at_least, flattened, interv
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
-from separatrix.proofs.search.rescaling import MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
+from separatrix.proofs.search.rescaling import ORDINARY, MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
 from separatrix.proofs.search.separator_search import Failures, Field, decide, perceptron_run
 from separatrix.proofs.search.wide import WIDE, WidePairs, separable
@@ -52,15 +52,16 @@ def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str,
     may take much longer. `watched` sets the time limit, after which `TimeUp` is raised.
     """
     with np.errstate(all="ignore"):  # where floating point overflows, what it finds fails the exact checks
-        ordinary = at_ordinary_size(rows, bias)
+        pairs = Pairs(rows, codes, n_classes, bias)
+        ordinary = at_ordinary_size(pairs)
         if ordinary is None:
-            return _proven(Pairs(rows, codes, n_classes, bias), exact, offer)
+            return _proven(pairs, exact, offer)
         scaled, e = ordinary
 
         def offer_original(proof: Proof) -> None:
             offer(_at_original_size(proof, rows.d, bias, e))
 
-        proof = _proven(Pairs(scaled, codes, n_classes, False), exact, offer_original)
+        proof = _proven(scaled, exact, offer_original)
         return _at_original_size(proof, rows.d, bias, e)
 
 
@@ -111,11 +112,7 @@ def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) ->
 
 def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> Any:
     """Return a separator w (floats or fractions), or the face of a first witness, or None; `tell` what is done now."""
-    scales = pairs.column_scales()
-    at_columns_size = with_columns_divided(pairs, scales)
-    searched = pairs if at_columns_size is None else at_columns_size
     tell("training a perceptron")
-    w, hard = _perceptron(searched)
     shifts: list[list[int]] = [[]]
 
     def accept_whole(w: Any) -> Any:
@@ -123,10 +120,19 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         bad = np.flatnonzero((signs <= 0) & pairs.exist)
         return Failures(bad) if bad.size else w
 
-    if w is not None:  # rounding can make a lead of 0 positive
-        accepted = accept_whole(w if searched is pairs else _divided(w, scales))
-        if not isinstance(accepted, Failures):
+    w, clean = _perceptron(pairs) if pairs.exponent <= ORDINARY else (None, False)
+    accepted = accept_whole(w) if clean else None  # rounding can make a lead of 0 positive
+    if accepted is not None and not isinstance(accepted, Failures):
+        return accepted
+    scales = pairs.column_scales()
+    at_columns_size = with_columns_divided(pairs, scales)
+    searched = pairs if at_columns_size is None else at_columns_size
+    if w is None or searched is not pairs:
+        w, clean = _perceptron(searched)
+        accepted = accept_whole(_divided(w, scales)) if clean else None
+        if accepted is not None and not isinstance(accepted, Failures):
             return accepted
+    hard = _smallest_leads(searched, w)
 
     def accept_separator(v: Any) -> Any:
         if not isinstance(v, np.ndarray):
@@ -206,12 +212,17 @@ def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
     return np.ascontiguousarray(W).reshape(-1), clean
 
 
-def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
-    """Return the weights of a clean pass, if one came, and the pairs of each class with the smallest leads."""
+def _perceptron(pairs: Pairs) -> tuple[Floats, bool]:
+    """Return the perceptron's last weights, and whether its last pass was without a mistake."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
         passes = _JOINT_PASSES if 2 < pairs.K and pairs.dim <= _JOINT else _SHUFFLED_PASSES
         w, clean = _trained(pairs, "shuffle", passes)
+    return w, clean
+
+
+def _smallest_leads(pairs: Pairs, w: Floats) -> Ints:
+    """Return the pairs of each class with the smallest leads."""
     leads = pairs.leads(w)
     chosen: list[Ints] = []
     each = max(5, (50 + pairs.m) // pairs.K)
@@ -220,10 +231,7 @@ def _perceptron(pairs: Pairs) -> tuple[Floats | None, Ints]:
         members = np.flatnonzero(pairs.codes == k)
         chosen.append(members[np.argsort(by_row[members], kind="stable")[:each]])
     rows = np.sort(np.concatenate(chosen))
-    separator = w if clean else None
-    if pairs.K == 2:
-        return separator, rows
-    return separator, rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
+    return rows if pairs.K == 2 else rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Offer) -> Proof:

@@ -21,6 +21,8 @@ from separatrix.proofs.search.rationals import Whole, whole_columns
 
 _ORDINARY = 400
 """Squares of numbers within 2^±400 neither underflow nor overflow."""
+_SMALLEST_SQUARE = 2.0**-1000
+"""A larger sum of squares has lost nothing that matters to underflow."""
 _LOWEST = -1074
 """The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
 
@@ -140,20 +142,24 @@ class Pairs:
 
     def column_scales(self) -> Floats:
         """Return for each column of x̃ the power of two nearest above its largest size: dividing by it is exact."""
-        tops = np.zeros(self.m)
-        tops[self.rows.d :] = 1.0
-        for begin, end in self.rows.blocks():
-            block = self._block(begin, end)
-            if sp.issparse(block):
-                if block.nnz:
-                    np.maximum.at(tops, block.indices, np.abs(block.data.astype(np.float64)))
-            elif end > begin:
-                block = block.astype(np.float64, copy=False)
-                tops[: self.rows.d] = np.maximum(tops[: self.rows.d], np.maximum(block.max(axis=0), -block.min(axis=0)))
+        tops = np.append(self._tops, np.ones(self.m - self.rows.d))
         exponents = np.minimum(np.frexp(tops)[1], 1023).astype(np.float64)  # 2^1024 is infinite
         exponents[tops == 0] = 0
         scales: Floats = np.tile(2.0**exponents, self.blocks)
         return scales
+
+    @cached_property
+    def _tops(self) -> Floats:
+        """The largest size in each column of x."""
+        tops = np.zeros(self.rows.d)
+        for begin, end in self.rows.blocks():
+            block = self._block(begin, end)
+            if sp.issparse(block):
+                np.maximum.at(tops, block.indices, np.abs(block.data.astype(np.float64)))
+            elif end > begin:
+                low, high = block.min(axis=0).astype(np.float64), block.max(axis=0).astype(np.float64)
+                tops = np.maximum(tops, np.maximum(high, -low))
+        return tops
 
     def is_whole(self, which: Ints) -> bool:
         """Tell whether some rows hold integers only."""
@@ -165,55 +171,77 @@ class Pairs:
         return True
 
     @cached_property
-    def _exponent(self) -> int:
-        """The e with the largest number near 2^e, or 0 where no square of the numbers underflows or overflows."""
-        top = 0.0
-        for begin, end in self.rows.blocks():
-            block = self._block(begin, end)
-            values = block.data if sp.issparse(block) else block
-            top = max(top, float(values.max(initial=0)), -float(values.min(initial=0)))
-        e = int(np.frexp(top)[1])
-        return e if abs(e) > _ORDINARY else 0
-
-    @cached_property
     def _squares(self) -> Floats:
-        """‖2^−e·x‖² of each row, rounded, where e is `_exponent`."""
+        """‖x‖² of each row, rounded; it may overflow or underflow."""
         squares = np.empty(self.rows.n)
         for begin, end in self.rows.blocks():
             block = self._block(begin, end).astype(np.float64, copy=False)
-            if self._exponent and sp.issparse(block):
-                block = sp.csr_matrix((np.ldexp(block.data, -self._exponent), block.indices, block.indptr), block.shape)
-            elif self._exponent:
-                block = np.ldexp(block, -self._exponent)
             summed = block.multiply(block).sum(axis=1) if sp.issparse(block) else np.einsum("ij,ij->i", block, block)
             squares[begin:end] = np.asarray(summed).reshape(-1)
         return squares
 
     @cached_property
+    def exponent(self) -> int:
+        """An e with the largest numbers near 2^e; 0 where all are 0."""
+        longest = float(self._squares.max(initial=0.0))
+        if _SMALLEST_SQUARE < longest < np.inf:
+            return int(np.frexp(longest)[1]) // 2
+        return int(np.frexp(self._tops.max(initial=0.0))[1])
+
+    @cached_property
+    def _scaled_squares(self) -> tuple[Floats, Ints]:
+        """Sums s and exponents e with ‖x‖² = s·4^e, rounded, where plain squares could overflow or underflow.
+
+        A row has the exponent of its own largest number: beside rows that are 2^500 times as long, no common power of two
+        keeps the squares of both.
+        """
+        sums, exponents = np.empty(self.rows.n), np.empty(self.rows.n, np.int64)
+        for begin, end in self.rows.blocks():
+            block = self._block(begin, end).astype(np.float64, copy=False)
+            if sp.issparse(block):
+                own = np.frexp(abs(block).max(axis=1).toarray().reshape(-1))[1]
+                data = np.ldexp(block.data, -np.repeat(own, np.diff(block.indptr)))
+                block = sp.csr_matrix((data, block.indices, block.indptr), block.shape)
+                summed = block.multiply(block).sum(axis=1)
+            else:
+                own = np.frexp(np.abs(block).max(axis=1, initial=0.0))[1]
+                block = np.ldexp(block, -own[:, None])
+                summed = np.einsum("ij,ij->i", block, block)
+            sums[begin:end], exponents[begin:end] = np.asarray(summed).reshape(-1), own
+        return sums, exponents
+
+    @property
+    def _is_ordinary(self) -> bool:
+        return abs(self.exponent) <= _ORDINARY
+
+    @cached_property
     def norms(self) -> Floats:
         """‖x̃‖ of each row, rounded."""
-        if self._exponent:
-            return np.hypot(np.ldexp(np.sqrt(self._squares), self._exponent), float(self.bias))
-        return np.sqrt(self._squares + self.bias)
+        if self._is_ordinary:
+            return np.sqrt(self._squares + self.bias)
+        sums, exponents = self._scaled_squares
+        return np.hypot(np.ldexp(np.sqrt(sums), exponents), float(self.bias))
 
     @cached_property
     def radius_squared(self) -> Fraction:
         """Max ‖x̃‖² exactly, or, where many rows are within rounding of the largest, a slightly larger number."""
+        e = 0 if self._is_ordinary else self.exponent
         squares = self._squares
+        if e:
+            sums, exponents = self._scaled_squares
+            squares = np.ldexp(sums, 2 * (exponents - e))
         top = float(squares.max())
         close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
-        if not self._exponent and top < 2.0**50 and self.is_whole(close):
+        if not e and top < 2.0**50 and self.is_whole(close):
             return Fraction(int(top) + self.bias)
         if close.size <= 64:
             taken = self.rows.source[close]
             if sp.issparse(taken):
                 taken = taken[:, np.unique(taken.indices)].toarray()
             exact, shifts = whole_columns(np.asarray(taken))
-            scales = [Fraction(1, 1 << (2 * shift)) for shift in shifts]
-            return (
-                max(sum((int(v) ** 2 * s for v, s in zip(row, scales, strict=True)), Fraction(0)) for row in exact)
-                + self.bias
-            )
-        if self._exponent:
-            return Fraction(top * (1 + 1e-12 + 1e-15 * self.m)) * Fraction(4) ** self._exponent + self.bias
+            common = max(shifts, default=0)
+            raised = exact << np.array([common - shift for shift in shifts], object)
+            return Fraction(max(sum(int(v) ** 2 for v in row) for row in raised), 1 << (2 * common)) + self.bias
+        if e:
+            return Fraction(top * (1 + 1e-12 + 1e-15 * self.m)) * Fraction(4) ** e + self.bias
         return Fraction((top + self.bias) * (1 + 1e-12 + 1e-15 * self.m))

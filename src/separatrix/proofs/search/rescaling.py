@@ -25,7 +25,7 @@ from separatrix.proofs.search.rationals import System, Whole, independent
 
 MOST_CELLS = 40_000
 ORDINARY = 300
-"""Data whose largest number is within 2^±300 are taken as they are."""
+"""Data whose longest row is within 2^±300 are taken as they are."""
 
 
 class MovedPairs(Pairs):
@@ -69,18 +69,16 @@ class MovedPairs(Pairs):
         return full
 
 
-def at_ordinary_size(rows: Rows, bias: bool) -> tuple[Rows, int] | None:
-    """Return the rows 2^−e·x̃ and e, where the largest number is about 2^e; None where that is not needed or not exact.
+def at_ordinary_size(pairs: Pairs) -> tuple[Pairs, int] | None:
+    """Return the pairs of 2^−e·x̃ and e, where the largest number is about 2^e; None where that is not needed or not exact.
 
     The bias becomes a last column of 2^−e.
     """
-    source = rows.source
-    values = source.data if rows.sparse else source
-    top = max(float(values.max(initial=0)), -float(values.min(initial=0)))
-    e = int(np.frexp(top)[1])
-    e = max(e, 1) if bias else e
-    if -ORDINARY <= e <= ORDINARY or not top:
+    rows, bias = pairs.rows, pairs.bias
+    e = max(pairs.exponent, 1) if bias else pairs.exponent
+    if -ORDINARY <= e <= ORDINARY:
         return None
+    source = rows.source
     if rows.sparse:
         scaled = source.astype(np.float64)
         scaled.data = np.ldexp(scaled.data, -e)
@@ -90,7 +88,7 @@ def at_ordinary_size(rows: Rows, bias: bool) -> tuple[Rows, int] | None:
         scaled = np.ldexp(source.astype(np.float64), -e)
         is_exact = np.array_equal(np.ldexp(scaled, e), source)
         table = np.hstack([scaled, np.full((rows.n, 1), 2.0**-e)]) if bias else scaled
-    return (Rows(table), e) if is_exact else None
+    return (Pairs(Rows(table), pairs.codes, pairs.K, False), e) if is_exact else None
 
 
 def with_columns_divided(pairs: Pairs, scales: Floats) -> Pairs | None:
