@@ -36,6 +36,10 @@ Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
+_TINY = 500
+"""Pairs with so few numbers in all are decided exactly in milliseconds."""
+_SCATTERED = 1e30
+"""Where norms differ by such a factor, refined linear programs take long and often fail."""
 _CYCLIC_PASSES = 20
 """In the order of the rows: the quickest, unless the classes come sorted."""
 _SHUFFLED_PASSES = 30
@@ -171,7 +175,8 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         if exact is not None:
             return Face(which, exact, None)
         hard = np.union1d(hard, descent.hardest(2 * pairs.dim))
-    answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
+    exactly = _is_tiny(pairs) and bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
+    answer = decide(field, hard, accept_separator, accept_witness, last_resort=exactly)
     if answer is None:
         tell("refining linear programs")
         answer = refined_search(pairs, hard, accept_whole, accept_witness)
@@ -191,6 +196,10 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
 
     other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
     return decide(other, hard, accept_moved, moved_witness)
+
+
+def _is_tiny(pairs: Pairs) -> bool:
+    return pairs.count * pairs.dim <= _TINY
 
 
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
@@ -216,7 +225,7 @@ def _perceptron(pairs: Pairs) -> tuple[Floats, bool]:
     """Return the perceptron's last weights, and whether its last pass was without a mistake."""
     w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
     if not clean:
-        passes = _JOINT_PASSES if 2 < pairs.K and pairs.dim <= _JOINT else _SHUFFLED_PASSES
+        passes = _JOINT_PASSES if 2 < pairs.K and pairs.dim <= _JOINT and not _is_tiny(pairs) else _SHUFFLED_PASSES
         w, clean = _trained(pairs, "shuffle", passes)
     return w, clean
 
