@@ -22,31 +22,23 @@ from separatrix.proofs.clock import TimeUp, begin, check_time
 from separatrix.proofs.proof import MarginProof, Proof, Witness
 from separatrix.proofs.search.exact_signs import exact_signs
 from separatrix.proofs.search.first_witness import first_witness, first_witness_with, together
-from separatrix.proofs.search.joint_search import confused_classes, descend, of_classes
+from separatrix.proofs.search.joint_search import confused_classes, descend, needs_descent, of_classes
 from separatrix.proofs.search.margin_interval import at_least, flattened, interval, primitive, squared
 from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.perceptron import smallest_leads, trained_perceptron
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
 from separatrix.proofs.search.rescaling import ORDINARY, MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
-from separatrix.proofs.search.separator_search import Failures, Field, decide, perceptron_run
+from separatrix.proofs.search.separator_search import Failures, Field, decide
 from separatrix.proofs.search.wide import WIDE, WidePairs, separable
 
 Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
-_TINY = 500
-"""Pairs with so few numbers in all are decided exactly in milliseconds."""
 _SCATTERED = 1e30
 """Where norms differ by such a factor, refined linear programs take long and often fail."""
-_CYCLIC_PASSES = 20
-"""In the order of the rows: the quickest, unless the classes come sorted."""
-_SHUFFLED_PASSES = 30
-_JOINT_PASSES = 200
-"""With more classes the hull has so many dimensions that many passes cost less than one nearest point."""
-_JOINT = 200
-"""With more classes and more weights than this, Newton's method of `joint_search` comes before the search."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
@@ -124,7 +116,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         bad = np.flatnonzero((signs <= 0) & pairs.exist)
         return Failures(bad) if bad.size else w
 
-    w, clean = _perceptron(pairs) if pairs.exponent <= ORDINARY else (None, False)
+    w, clean = trained_perceptron(pairs) if pairs.exponent <= ORDINARY else (None, False)
     accepted = accept_whole(w) if clean else None  # rounding can make a lead of 0 positive
     if accepted is not None and not isinstance(accepted, Failures):
         return accepted
@@ -132,11 +124,11 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     at_columns_size = with_columns_divided(pairs, scales)
     searched = pairs if at_columns_size is None else at_columns_size
     if w is None or searched is not pairs:
-        w, clean = _perceptron(searched)
+        w, clean = trained_perceptron(searched)
         accepted = accept_whole(_divided(w, scales)) if clean else None
         if accepted is not None and not isinstance(accepted, Failures):
             return accepted
-    hard = _smallest_leads(searched, w)
+    hard = smallest_leads(searched, w)
 
     def accept_separator(v: Any) -> Any:
         if not isinstance(v, np.ndarray):
@@ -160,7 +152,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     else:
         field = Field(pairs.dim, searched.leads, searched.vectors, whole)
     tell("searching for a separator or a witness")
-    if pairs.K > 2 and pairs.dim > _JOINT and searched is pairs:
+    if needs_descent(pairs) and searched is pairs:
         descent = descend(pairs, scales)
         result = accept_separator(descent.w) if descent.leads.min() > 0 else None
         if result is not None and not isinstance(result, Failures):
@@ -175,7 +167,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         if exact is not None:
             return Face(which, exact, None)
         hard = np.union1d(hard, descent.hardest(2 * pairs.dim))
-    exactly = _is_tiny(pairs) and bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
+    exactly = pairs.is_tiny and bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
     answer = decide(field, hard, accept_separator, accept_witness, last_resort=exactly)
     if answer is None:
         tell("refining linear programs")
@@ -198,10 +190,6 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     return decide(other, hard, accept_moved, moved_witness)
 
 
-def _is_tiny(pairs: Pairs) -> bool:
-    return pairs.count * pairs.dim <= _TINY
-
-
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
     """Return w / scales exactly, where floating point would overflow or underflow."""
     return [Fraction(value) / Fraction(scale) for value, scale in zip(w.tolist(), scales.tolist(), strict=True)]
@@ -211,36 +199,6 @@ def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool
     """Return weights of the same witness: a row is `sizes` times longer in the moved table than in the data."""
     sizes = [moved.sizes[i] for i in moved.row_of(which).tolist()]
     return [weight * size if back else weight / size for weight, size in zip(weights, sizes, strict=True)]
-
-
-def _trained(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
-    """Return the perceptron's last weights, and whether its last pass was without a mistake."""
-    run, clean = perceptron_run(pairs, order, passes)
-    coef, intercept = run.weights()
-    W = np.concatenate([coef, intercept[:, None]], axis=1) if pairs.bias else coef
-    return np.ascontiguousarray(W).reshape(-1), clean
-
-
-def _perceptron(pairs: Pairs) -> tuple[Floats, bool]:
-    """Return the perceptron's last weights, and whether its last pass was without a mistake."""
-    w, clean = _trained(pairs, "cyclic", _CYCLIC_PASSES)
-    if not clean:
-        passes = _JOINT_PASSES if 2 < pairs.K and pairs.dim <= _JOINT and not _is_tiny(pairs) else _SHUFFLED_PASSES
-        w, clean = _trained(pairs, "shuffle", passes)
-    return w, clean
-
-
-def _smallest_leads(pairs: Pairs, w: Floats) -> Ints:
-    """Return the pairs of each class with the smallest leads."""
-    leads = pairs.leads(w)
-    chosen: list[Ints] = []
-    each = max(5, (50 + pairs.m) // pairs.K)
-    by_row = leads if pairs.K == 2 else leads.reshape(-1, pairs.K).min(axis=1)
-    for k in range(pairs.K):
-        members = np.flatnonzero(pairs.codes == k)
-        chosen.append(members[np.argsort(by_row[members], kind="stable")[:each]])
-    rows = np.sort(np.concatenate(chosen))
-    return rows if pairs.K == 2 else rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Offer) -> Proof:
@@ -329,7 +287,7 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
     decided = proven(first) if _is_decisive(pairs, first.pairs) else decided
     try:
         begin("telling overlap from quasi-complete separation")
-        spanned = _joined_classes(pairs, first) if pairs.K > 2 and pairs.dim > _JOINT else first
+        spanned = _joined_classes(pairs, first) if needs_descent(pairs) else first
         face = climb(pairs, spanned, pairs.column_scales(), signs_of, last_resort=False)
         moved = recoordinated(pairs) if not face.complete else None
         if moved is not None:

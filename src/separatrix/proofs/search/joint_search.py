@@ -25,6 +25,7 @@ from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.proofs.clock import check_time
 from separatrix.proofs.search.pairs import Pairs
 
+_MANY_WEIGHTS = 200
 _STEPS = 120
 _LEAST_RIDGE = 1e-13
 _FLAT = 1e-11
@@ -55,6 +56,11 @@ class Descent:
         which = which[np.argsort(-short[which], kind="stable")]
         weights = short[which] / self.lengths[which // K]
         return which, (weights / weights.max(initial=1e-300)).tolist()
+
+
+def needs_descent(pairs: Pairs) -> bool:
+    """Tell whether Newton's method comes before the search, whose linear programs would take too long."""
+    return pairs.K > 2 and pairs.dim > _MANY_WEIGHTS
 
 
 def descend(pairs: Pairs, scales: Floats) -> Descent:

@@ -23,6 +23,8 @@ _ORDINARY = 400
 """Squares of numbers within 2^±400 neither underflow nor overflow."""
 _SMALLEST_SQUARE = 2.0**-1000
 """A larger sum of squares has lost nothing that matters to underflow."""
+_FEW_NUMBERS = 500
+"""Pairs with so few numbers in all are decided exactly in milliseconds."""
 _LOWEST = -1074
 """The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
 
@@ -43,6 +45,11 @@ class Pairs:
         self.dim = self.blocks * self.m
         self.signs = np.where(self.codes == 1, 1.0, -1.0)
         self.count = rows.n * (n_classes - 1)
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether exact arithmetic on all pairs takes milliseconds."""
+        return self.count * self.dim <= _FEW_NUMBERS
 
     def row_of(self, pairs: Ints) -> Ints:
         """Return the row of each pair."""

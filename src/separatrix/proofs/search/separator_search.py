@@ -10,21 +10,17 @@ own limits. No result is trusted here: each is passed to an `accept…` function
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
 
-from separatrix.engine.orders import Visits, order_for, visits
-from separatrix.engine.presenting import Problem
-from separatrix.engine.rows import Floats, Ints, frozen
-from separatrix.engine.run import Run
+from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import TimeUp, check_time, seconds_left
 from separatrix.proofs.search.exact_simplex import alternative
 from separatrix.proofs.search.nearest_point import nearest, worst
-from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.rationals import Whole
 
 Answer = TypeVar("Answer")
@@ -50,31 +46,6 @@ class Failures:
     """The pairs on which a proposed separator fails."""
 
     pairs: Ints
-
-
-def perceptron_run(pairs: Pairs, order: str, passes: int) -> tuple[Run, bool]:
-    """Return a run of the perceptron on all pairs, and whether its last pass was without a mistake.
-
-    It may take a quarter of the time that is left.
-    """
-    stop = time.monotonic() + seconds_left() / 4
-    classes = np.arange(pairs.K)
-    run = Run(classes, pairs.rows.d, bias=pairs.bias, tie="mistake", multi_class="joint", average=False, scored=False)
-    problem = Problem(pairs.rows, frozen(pairs.codes.astype(np.int32)))
-    chosen_order, clean = order_for(order, *problem[:2]), False
-    for number in range(passes):
-        run.ledger.begin_pass()
-        clean = not run.present(problem, _in_time(visits(chosen_order, problem.rows, 0, number)))
-        if clean or time.monotonic() > stop:
-            break
-    return run, clean
-
-
-def _in_time(blocks: Iterable[Visits]) -> Iterator[Visits]:
-    """Yield blocks of visits, until time is up."""
-    for block in blocks:
-        check_time()
-        yield block
 
 
 def decide(

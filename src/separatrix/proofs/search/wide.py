@@ -29,9 +29,9 @@ from separatrix.proofs.clock import begin, check_time, seconds_left
 from separatrix.proofs.proof import MarginProof, Proof, Witness
 from separatrix.proofs.search.nearest_point import nearest_by_products
 from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.perceptron import perceptron_run
 from separatrix.proofs.search.rationals import dependency, whole_columns
 from separatrix.proofs.search.separation import Face
-from separatrix.proofs.search.separator_search import perceptron_run
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
 
 WIDE = 2000
