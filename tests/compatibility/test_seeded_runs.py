@@ -1,4 +1,8 @@
-"""Seeded runs give what they gave at commit ce82805, bit for bit (seeded_runs.json)."""
+"""Seeded runs give what they gave at commit ce82805, bit for bit (seeded_runs.json).
+
+Kernel matrices are products of the BLAS, whose last bits depend on the processor: a run that they change was recorded twice,
+on a processor with AVX-512 and with OPENBLAS_CORETYPE=Haswell.
+"""
 
 import json
 from pathlib import Path
@@ -52,12 +56,18 @@ def test_seeded_runs_give_what_they_gave(group, monkeypatch):
     found = seeded_runs.digests(group)
     unknown = sorted(found.keys() - RECORDED.keys())
     assert not unknown, f"these runs were not recorded: {unknown}"
-    differing = {name for name, digest in found.items() if digest != RECORDED[name]}
+    differing = {name for name, digest in found.items() if digest not in _recorded(name)}
     wrong = sorted(differing - CHANGED.keys())
-    told = "\n".join(f"  {name}: {_which(RECORDED[name], found[name])}" for name in wrong)
+    told = "\n".join(f"  {name}: {_which(_recorded(name)[0], found[name])}" for name in wrong)
     assert not wrong, f"{len(wrong)} of {len(found)} runs give something else:\n{told}"
     same = sorted((CHANGED.keys() & found.keys()) - differing)
     assert not same, f"these runs are said to have changed, and give what they gave: {same}"
+
+
+def _recorded(name):
+    """Return the digests of a run, one for each kind of processor that matters."""
+    digests = RECORDED[name]
+    return digests if isinstance(digests, list) else [digests]
 
 
 def _which(before: str, now: str) -> str:
