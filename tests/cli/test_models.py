@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -345,7 +346,8 @@ def test_ctrl_c_leaves_a_checkpoint_to_resume_from(long_run):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert f"resume from {checkpoint}".encode() in said and not output.exists()
-    subprocess.run(command, check=True, capture_output=True)
+    summary = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert re.search(f"^  resumed from {re.escape(str(checkpoint))}, after \\d+ pass(es)?$", summary, re.M), summary
     assert output.read_bytes() == (folder / "whole.sepx").read_bytes()
 
 

@@ -59,7 +59,7 @@ class Training:
         self.stopping = False
         """Whether to stop after the current block, with a checkpoint."""
         self._last_saved = time.monotonic()
-        self._asking_figures: dict[str, Any] = {}
+        self._figures: dict[str, Any] = {}
         if options.early_stopping and not options.holdout and options.validate is None:
             raise DataError("early_stopping=True needs held-out examples: use holdout=0.1 or validate=")
         if options.holdout and options.validate is not None:
@@ -135,7 +135,7 @@ class Training:
                 seconds_reading=read - began,
                 seconds_training=trained - read,
             )
-            summary |= self._asking_figures
+            summary |= self._figures
             features: Any = gathered.features
             if features is not None and not self.plain:
                 from separatrix.estimators.featurizers import TableFeatures
@@ -214,7 +214,7 @@ class Training:
         with self.passes():
             learner = resume(learner, gathered.blocks, gathered.held_out, state, after_block=after_block, passes=asked)
         if asked is not None:
-            self._asking_figures = asking_figures(asked, gathered.blocks.n)
+            self._figures |= asking_figures(asked, gathered.blocks.n)
         return learner
 
     # Checkpoints.
@@ -252,7 +252,9 @@ class Training:
             raise DataError(f"{path} was written with {why}; delete it, or name another file")
         learner.n_features_in_ = gathered.blocks.d
         self.saved = True
-        return TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
+        state = TrainingState.resumed(checkpoint.estimator.run_, checkpoint.facts["checkpoint"], checkpoint.arrays)
+        self._figures["resumed"] = {"from": str(path), "passes": state.history.passes}
+        return state
 
 
 def fit_whole(learner: LinearLearner, gathered: TrainingBlocks, without: Forgetting | None = None) -> LinearLearner:

@@ -228,6 +228,8 @@ class Summary(dict[str, Any]):
         yield from (f"  {remedy(note)}" for note in self["notes"])
         yield from (f"  {remedy(line) if line.startswith('note: ') else line}" for line in self["columns"])
         yield f"  {counted(self['features'], 'feature')}; {self['learner']}"
+        if "resumed" in self:
+            yield f"  resumed from {self['resumed']['from']}, after {counted(self['resumed']['passes'], 'pass')}"
         passes = counted(self["passes"], "pass") + (", converged" if self["converged"] else "")
         reading = f"read in {self['seconds_reading']:.2f} s, " if "seconds_reading" in self else "read and "
         yield f"  {reading}trained in {self['seconds_training']:.2f} s: {passes}"
