@@ -76,8 +76,8 @@ def explain(
     Parameters
     ----------
     model : a fitted linear classifier, a `Model`, or scikit-learn's `Pipeline` of our featurizer and our classifier
-    x : one example: a row, a one-row table or matrix, a dict of named values (those left out are 0), or, with a featurizer,
-        one of its inputs, such as a text
+    x : one example: a row, also `frame.iloc[i]`, a one-row table or matrix, a dict of named values (those left out are 0),
+        or, with a featurizer, one of its inputs, such as a text
     of : the class whose score is explained; by default, for two classes the second one, and for K classes the predicted one
         against the runner-up
     against : the class whose score is subtracted; by default, none if `of` is given
@@ -112,6 +112,8 @@ def explain(
     all of them together: 3
     """
     estimator, features = linear_parts(model, features)
+    if features is not None or hasattr(estimator, "feature_names_in_"):
+        x = _by_name(x)
     if features is not None:
         x = _input_of(features, x)
     rows, name_of = _one_row(estimator, x, features)
@@ -252,6 +254,16 @@ def _listed(x: dict[str, Any]) -> dict[str, Any]:
     """Return a row as a table; where all values are lists, they are columns, and else one of them is a set."""
     are_columns = all(np.ndim(value) for value in x.values())
     return {name: value if are_columns else [value] for name, value in x.items()}
+
+
+def _by_name(x: Any) -> Any:
+    """Return a row of a data frame, a pandas series with the names of the columns, as a dict; anything else as it is."""
+    if getattr(x, "ndim", None) != 1 or not hasattr(x, "iloc") or not all(isinstance(name, str) for name in x.index):
+        return x
+    if not x.index.is_unique:
+        raise ValueError(f"two values of x are called {x.index[x.index.duplicated()][0]!r}: rename one")
+    # A series of mixed columns holds NaN where a column of texts has a gap.
+    return {name: None if x.dtype == object and value != value else value for name, value in x.items()}
 
 
 def _input_of(features: Any, x: Any) -> Any:
