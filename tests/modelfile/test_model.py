@@ -267,3 +267,16 @@ def test_wrong_parameters_are_named():
         Model().fit(RAW["pandas"], None)
     with pytest.raises(ValueError, match="the table has 180 rows, but there are 3 labels"):
         Model().fit(RAW["pandas"], LABELS[:3])
+
+
+def test_a_threshold_can_be_set_on_the_model_and_is_stored(tmp_path):
+    texts, labels = ["free money", "see you at noon", "money now", "noon is fine"], ["spam", "ham", "spam", "ham"]
+    model = Model().fit(texts, labels)
+    assert model.threshold_ is None
+    low, high = np.sort(model.decision_function(texts))[-2:]
+    model.threshold_ = (low + high) / 2
+    assert (model.predict(texts) == "spam").sum() == 1
+    save(model, tmp_path / "model.sepx")
+    assert load(tmp_path / "model.sepx").threshold_ == model.threshold_
+    with pytest.raises(ValueError, match="not fitted"):
+        Model().threshold_ = 1.0

@@ -69,6 +69,7 @@ class Model:
     evaluation : the `Evaluation` on the held-out rows, after `train` with `holdout` or `validate`
     cross_validation : the out-of-fold predictions, after `train(folds=…)`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the features are the columns that came in
+    threshold_ : of two classes, the score of `classes_[1]` above which it is predicted, or None for 0; it can be set
 
     Examples
     --------
@@ -227,6 +228,18 @@ class Model:
         self.check_fitted()
         classes: Array = self.estimator.classes_
         return classes
+
+    @property
+    def threshold_(self) -> float | None:
+        """Of two classes, the score of `classes_[1]` above which it is predicted; None stands for 0."""
+        self.check_fitted()
+        threshold: float | None = self.estimator.threshold_
+        return threshold
+
+    @threshold_.setter
+    def threshold_(self, threshold: float | None) -> None:
+        self.check_fitted()
+        self.estimator.threshold_ = threshold
 
     @property
     def n_features_in_(self) -> int:
