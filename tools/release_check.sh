@@ -24,7 +24,7 @@ inside = set(zipfile.ZipFile(wheel).namelist())
 packed = {name.split("/", 1)[1] for name in tarfile.open(source).getnames() if "/" in name}
 wanted = {str(path.relative_to("src")) for path in Path("src/separatrix").rglob("*") if path.is_file()}
 wanted = {name for name in wanted if "__pycache__" not in name} - inside
-missing = {"tests/test_lectures.py", "docs/index.md", "mkdocs.yml", "examples/proof.py", "README.md", "CHANGELOG.md", "LICENSE"} - packed
+missing = {"tests/test_lectures.py", "docs/index.md", "mkdocs.yml", "examples/gallery/teach.py", "README.md", "CHANGELOG.md", "LICENSE"} - packed
 strangers = {name for name in inside if not name.startswith(("separatrix/", "separatrix-"))}
 if wanted or missing or strangers:
     sys.exit(f"the wheel lacks {wanted or 'nothing'}, has {strangers or 'nothing'} besides; the sdist lacks {missing or 'nothing'}")

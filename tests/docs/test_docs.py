@@ -54,8 +54,12 @@ def test_the_pictures_of_the_documents_are_made_by_their_code(tmp_path):
     assert not run.returncode, run.stderr
     text = (ROOT / "docs" / "plots.md").read_text()
     named = re.findall(r"\(images/(\w+\.png)\)", text)
-    assert len(named) == text.count("```python") and sorted(named) == sorted(file.name for file in tmp_path.iterdir())
-    for name in named:
+    assert len(named) == text.count("```python") and sorted(named) == sorted(file.name for file in tmp_path.glob("*.png"))
+    pages = "".join(page.read_text() for page in (ROOT / "docs" / "gallery").glob("*.md"))
+    for name in (drawn := sorted(file.name for file in (tmp_path / "gallery").iterdir())):
+        assert f"(../images/gallery/{name})" in pages
+    assert drawn == sorted(file.name for file in (ROOT / "docs" / "images" / "gallery").iterdir())
+    for name in [*named, *(f"gallery/{name}" for name in drawn)]:
         kept = ROOT / "docs" / "images" / name
         assert kept.stat().st_size < 150_000
         assert _size(kept) == _size(tmp_path / name), f"{name} is stale: python tools/pictures.py"

@@ -57,7 +57,7 @@ class ComparisonDisplay:
             ax = canvas.ax
             self.ax_, self.figure_ = ax, ax.figure
             if canvas.own:
-                self.figure_.set_figheight(max(2.0, 0.28 * len(self.rows) + 1.0))
+                self.figure_.set_size_inches(8.5, max(2.0, 0.28 * len(self.rows) + 1.0))
             present = [row.view for row in self.rows]
             views = [view for view in dict.fromkeys((*VIEWS, *present)) if view in present]
             self.points_ = []
