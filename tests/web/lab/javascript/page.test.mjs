@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { encodedGif, framesOf } from "../lab/gif.js";
+import { framesOf } from "../lab/film.js";
+import { encodedGif } from "../lab/gif.js";
 import { checkedLecture } from "../lab/lecture.js";
 import { fromShortLink, isShortLink, toShortLink } from "../lab/links.js";
 
@@ -77,25 +78,41 @@ function decoded(bytes, count) {
   return out;
 }
 
-test("the GIF decodes to the pixels that went in", () => {
+test("the GIF decodes to the pixels that went in, frame upon frame", () => {
   const [width, height] = [120, 90];
-  const image = new Uint8ClampedArray(4 * width * height);
-  for (let i = 0; i < width * height; i += 1) image.set([((i * 7) % 16) * 16, (Math.floor(i / 11) % 8) * 32, 0, 255], 4 * i);
-  const bytes = encodedGif([image, image], width, height, [10, 20]);
+  const picture = (shift) => {
+    const image = new Uint8ClampedArray(4 * width * height);
+    for (let i = 0; i < width * height; i += 1) image.set([((i * 7) % 16) * 16, ((Math.floor(i / 11) + (i > 5000 ? shift : 0)) % 8) * 32, 0, 255], 4 * i);
+    return image;
+  };
+  const images = [picture(0), picture(3), picture(3)];
+  const bytes = encodedGif(images, width, height, [10, 20, 30]);
   assert.equal(String.fromCharCode(...bytes.subarray(0, 6)), "GIF89a");
   const palette = bytes.subarray(13, 13 + 768);
+  const shown = new Uint8Array(width * height);
+  const sizes = [];
   let at = 13 + 768 + 19;
-  for (let frame = 0; frame < 2; frame += 1) {
-    assert.deepEqual([...bytes.subarray(at, at + 3)], [0x21, 0xf9, 4]);
-    assert.equal(bytes[at + 4], frame ? 20 : 10);
+  for (const [frame, image] of images.entries()) {
+    assert.deepEqual([...bytes.subarray(at, at + 7)], [0x21, 0xf9, 4, 5, 10 + 10 * frame, 0, 255]);
     at += 8 + 10 + 1;
     const data = [];
     for (; bytes[at]; at += bytes[at] + 1) data.push(...bytes.subarray(at + 1, at + 1 + bytes[at]));
     at += 1;
-    const pixels = decoded(data, width * height);
-    for (let i = 0; i < pixels.length; i += 1) {
-      for (let c = 0; c < 3; c += 1) assert.ok(Math.abs(palette[3 * pixels[i] + c] - image[4 * i + c]) < 8);
-    }
+    sizes.push(data.length);
+    decoded(data, width * height).forEach((index, i) => {
+      if (index !== 255) shown[i] = index;
+    });
+    assert.ok(shown.every((index, i) => [0, 1, 2].every((c) => palette[3 * index + c] === image[4 * i + c])));
   }
+  assert.ok(sizes[1] < sizes[0] && sizes[2] < 0.1 * sizes[0], "a frame holds only what changed");
   assert.equal(bytes[at], 0x3b);
+});
+
+test("colours that occur often stay what they are in a GIF with more than 255 colours", () => {
+  const image = new Uint8ClampedArray(4 * 4000).fill(255);
+  for (let i = 0; i < 1000; i += 1) image.set([229, 241, 247], 4 * i);
+  for (let i = 0; i < 2000; i += 1) image.set([228 + (i % 8), 240 + (Math.floor(i / 8) % 8), 16 * Math.floor(i / 64) % 256], 4 * (1000 + i));
+  const palette = encodedGif([image], 80, 50, [10]).subarray(13, 13 + 768);
+  const colours = Array.from({ length: 255 }, (_, k) => palette.subarray(3 * k, 3 * k + 3).join());
+  assert.ok(colours.includes("229,241,247") && colours.includes("255,255,255"));
 });

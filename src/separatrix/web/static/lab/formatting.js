@@ -2,6 +2,8 @@
 
 /** @import { Label } from "./engine/types.js" */
 
+export const SHAPES = ["●", "■", "▲", "◆", "▼", "⬟", "★"]; // the markers of the classes
+
 /** @param {number | null | undefined} value */
 export function num(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
@@ -43,6 +45,11 @@ export function products(w, x, most = 5) {
 /** @param {number} n @param {string} singular */
 export function count(n, singular, plural = singular + "s") {
   return `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
+}
+
+/** The name of some data as a title. @param {string} name */
+export function displayName(name) {
+  return name.replace(/^lecture:/, "Lecture example ");
 }
 
 /** A label as text; the classes −1 and 1 are written −1 and +1. @param {Label[]} classes @param {number} code */

@@ -7,7 +7,7 @@ import { documentOf } from "./engine/document.js";
 import { Superseded } from "./engine/errors.js";
 import { checkedRecipe } from "./engine/recipe.js";
 import { fileName } from "./exports.js";
-import { count } from "./formatting.js";
+import { count, displayName } from "./formatting.js";
 import { Lecture, checkedLecture } from "./lecture.js";
 import { fromShortLink, isShortLink, toShortLink } from "./links.js";
 import { fromAddress, toAddress } from "./recipe.js";
@@ -92,7 +92,7 @@ function show(doc, state) {
   editor.take(recipe.data === "points" ? recipe.points : null, doc);
   viewer.load(doc, state);
   const counts = `${count(doc.n_train, "example")}, ${count(doc.features.length, "feature")}, ${count(doc.classes.length, "class", "classes")}`;
-  summary.textContent = doc.n_train ? `${doc.name}: ${counts}` : "Click in the picture to add points.";
+  summary.textContent = doc.n_train ? `${displayName(doc.name)}: ${counts}` : "Click in the picture to add points.";
   keep();
 }
 

@@ -85,12 +85,16 @@ export class Picture {
     return fields.last(run.mistakesAt(t));
   }
 
-  /** @param {HTMLCanvasElement} canvas @param {Shown} state */
-  onCanvas(canvas, state) {
-    const ratio = Math.min(3, globalThis.devicePixelRatio || 1);
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Shown} state
+   * @param {number} ratio the pixels of the canvas for one of the picture
+   * @param {number} below the height that is left free below the picture
+   */
+  onCanvas(canvas, state, ratio = Math.min(3, globalThis.devicePixelRatio || 1), below = 0) {
     const { width, height } = this.frame;
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    canvas.height = Math.round((height + below) * ratio);
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     context.scale(ratio, ratio);
     const colours = theme();

@@ -2,12 +2,12 @@
 
 import { h, put, s, save } from "./dom.js";
 import { fileName, savePng, traceCsv } from "./exports.js";
-import { animatedGif, framesOf } from "./gif.js";
+import { animatedGif } from "./film.js";
 import { certificatePanel, outcome, passesPanel, proofPanel, stepPanel } from "./panels.js";
 import { Picture, VIEWS, available } from "./picture.js";
 import { Quiz } from "./quiz.js";
 import { Run } from "./run.js";
-import { count, label, num } from "./formatting.js";
+import { SHAPES, count, label, num } from "./formatting.js";
 
 /** @import { Changed } from "./dom.js" */
 /** @import { Shown } from "./picture.js" */
@@ -128,9 +128,7 @@ export class Viewer {
   }
 
   _saveGif() {
-    const { width, height } = this.picture.frame;
-    const draw = (/** @type {HTMLCanvasElement} */ canvas, /** @type {number} */ t) => this.picture.onCanvas(canvas, { ...this.state, t });
-    save(fileName(this.run, "gif"), animatedGif({ draw, frames: framesOf(this.run), width, height }));
+    save(fileName(this.run, "gif"), animatedGif(this.run, this.state, this.window));
   }
 
   /** @param {Record<string, boolean>} can */
@@ -145,8 +143,7 @@ export class Viewer {
     put(this.legend, views,
       doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support vectors" : "support vectors", this.state.street, (/** @type {boolean} */ on) => this._set({ street: on })) : null,
       doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (/** @type {boolean} */ on) => this._set({ witness: on })) : null);
-    const shapes = ["●", "■", "▲", "◆", "▼", "⬟", "★"];
-    put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, shapes[c % 7]), ` ${label(doc.classes, c)}`)),
+    put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, SHAPES[c % 7]), ` ${label(doc.classes, c)}`)),
       doc.x.length > doc.n_train ? h("span", null, "hollow: held out") : null);
     this.note.textContent = doc.plane.note;
   }
