@@ -1,4 +1,4 @@
-"""Make the screenshots of the lab in docs/images with Chromium and Playwright: `python tools/screenshots.py [FOLDER]`.
+"""Make the pictures of the lab in docs/images with Chromium and Playwright: `python tools/screenshots.py [FOLDER]`.
 
 Needs `pip install '.[dev]'` and a chromium on the path.
 """
@@ -21,6 +21,7 @@ SHOTS = {
         "data=random&n=160&noise=0.04&learner=kernel&gamma=.4&passes=10&step=end&views=last,voted",
     ),
 }
+FILM = "data=lecture:L4.1"
 
 
 def main(folder: Path) -> None:
@@ -36,6 +37,14 @@ def main(folder: Path) -> None:
             page.screenshot(path=file)
             print(f"{file}: {file.stat().st_size:,} bytes")
             context.close()
+        page = browser.new_page(color_scheme="light")
+        page.goto(f"{url}/#{FILM}")
+        page.wait_for_selector("#where b")
+        with page.expect_download() as waiting:
+            page.click("#save-gif")
+        file = folder / "lab.gif"
+        waiting.value.save_as(file)
+        print(f"{file}: {file.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
