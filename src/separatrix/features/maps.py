@@ -144,7 +144,8 @@ class DiscMap(_AppendingMap):
         if name != self._squared_norm:
             return super()._column(name, X)
         with np.errstate(over="ignore"):
-            squared = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+            # A running sum adds in the order of the features on every machine; other sums add in lanes.
+            squared = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.cumsum(X * X, axis=1)[:, -1]
         column = np.asarray(squared, dtype=X.dtype).reshape(-1)
         if not np.isfinite(column).all():
             row = int(np.argmin(np.isfinite(column)))

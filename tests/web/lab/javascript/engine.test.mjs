@@ -7,6 +7,7 @@ import { certified } from "../lab/engine/certificate.js";
 import { readCsv } from "../lab/engine/csv.js";
 import { randomSet } from "../lab/engine/data.js";
 import { decide } from "../lab/engine/decide.js";
+import { exactNearest } from "../lab/engine/exactpoint.js";
 import { Generator } from "../lab/engine/generator.js";
 import { nearestOf } from "../lab/engine/nearest.js";
 import { principal } from "../lab/engine/plane.js";
@@ -107,4 +108,22 @@ test("random points with too wide a margin are refused", () => {
 test("numbers and labels as Python writes them", () => {
   assert.deepEqual([0, 1.5, 1e-5, 123456789.4, 1e9, 0.000123].map((value) => general(value, 9)), ["0", "1.5", "1e-05", "123456789", "1e+09", "0.000123"]);
   assert.deepEqual(["a", "it's", 3].map(pythonText), ["'a'", '"it\'s"', "3"]);
+});
+
+test("the nearest point of a hull is exact from any start, and at a corner, on an edge and inside", () => {
+  const far = 10n ** 30n;
+  const cases = [
+    [[[1n, far], [1n, -far], [5n, 1n]], [1n, 0n]],
+    [[[3n, 1n], [2n, 1n], [4n, 7n]], [2n, 1n]],
+    [[[1n, 0n], [-1n, 1n], [-1n, -1n]], [0n, 0n]],
+    [[[0n, 3n], [4n, 0n]], [36n, 48n]], // over 25
+  ];
+  for (const [vectors, nearest] of cases) {
+    const lowest = (x) => vectors.reduce((best, v, i) => (product(v, x) < product(vectors[best], x) ? i : best), 0);
+    for (let start = 0; start < vectors.length; start += 1) {
+      const { sum, total } = exactNearest([start], (i) => vectors[i], lowest, Infinity);
+      const scale = nearest[1] === 48n ? 25n : 1n;
+      assert.deepEqual(sum.map((value) => value * scale), nearest.map((value) => value * total));
+    }
+  }
 });

@@ -2,9 +2,10 @@
 
 import { decide } from "./decide.js";
 import { firstWitness, firstWitnessWith } from "./first.js";
-import { pairsOf, widestMargin } from "./margins.js";
+import { geometricInterval, marginInterval } from "./interval.js";
+import { pairsOf } from "./margins.js";
 import { nearestOf } from "./nearest.js";
-import { fraction, orthogonalBasis, primitive, product, root, solved, toNumber, wholeVectors } from "./rationals.js";
+import { fraction, orthogonalBasis, primitive, product, toNumber, wholeVectors } from "./rationals.js";
 import { TimeUp } from "./simplex.js";
 
 /** @import { Fraction } from "./rationals.js" */
@@ -64,55 +65,17 @@ export function certified(Z, codes, nClasses, bias, deadline, hint = null) {
  */
 function separable(Z, codes, nClasses, bias, vectors, shift, separator, R2, deadline) {
   const { x, corral } = nearestOf(pairsOf(Z, codes, nClasses).map(({ vector }) => vector), deadline);
-  const proof = (/** @type {bigint[]} */ w) => {
-    const least = vectors.reduce((low, vector) => { const lead = product(vector, w); return lead < low ? lead : low; }, product(vectors[0], w));
-    return { w, least, square: fraction(least * least, product(w, w) << BigInt(2 * shift)) };
-  };
-  const better = (/** @type {ReturnType<typeof proof>} */ one, /** @type {ReturnType<typeof proof>} */ other) =>
-    one.least > 0n && (other.least <= 0n || one.square.p * other.square.q >= other.square.p * one.square.q) ? one : other;
-  let best = better(proof(wholeVectors([x]).whole[0]), proof(separator));
-  const exact = corral.length <= MOST_EXACT ? exactNearest(corral.map(({ key }) => vectors[key])) : null;
-  if (exact) best = better(proof(exact), best);
-  const short = shortDirection(best.w);
-  if (short) best = better(proof(short), best);
-  const top = best.w.reduce((most, value) => { const size = value < 0n ? -value : value; return size > most ? size : most; }, 0n);
-  const floats = top < 1n << 53n ? best.w.map(Number) : best.w.map((value) => toNumber(fraction(value, top)));
-  const weights = wholeVectors([corral.map(({ weight }) => weight)]).whole[0];
-  const sum = vectors[0].map((_, j) => corral.reduce((total, { key }, k) => total + weights[k] * vectors[key][j], 0n));
-  const total = weights.reduce((one, other) => one + other, 0n);
-  const upper = root(fraction(product(sum, sum), (total * total) << BigInt(2 * shift)), 1);
+  const { direction, floats, square, margin } = marginInterval(vectors, shift, x, corral, separator, deadline);
   const factor = nClasses === 2 ? 1n : 2n;
-  const widest = bias && nClasses === 2 ? widestMargin(Z, codes, 2, true, deadline) : null;
   return {
     verdict: "separable",
     separation: "complete",
-    direction: floats,
+    direction,
     separator: floats,
-    margin: [root(best.square, -1), Math.max(upper, root(best.square, -1))],
-    geometric: widest ? [widest.margin * (1 - 1e-14), widest.margin * (1 + 1e-14)] : nClasses === 2 ? [root(best.square, -1), upper] : null,
-    mistakeBound: (factor * R2.p * best.square.q) / (R2.q * best.square.p),
+    margin,
+    geometric: nClasses > 2 ? null : bias ? geometricInterval(Z, codes, deadline) : margin,
+    mistakeBound: (factor * R2.p * square.q) / (R2.q * square.p),
   };
-}
-
-const MOST_EXACT = 12; // the nearest point of so many vertices at most is computed exactly
-
-/**
- * The point of the affine hull of some vectors that is nearest to the origin, times a positive number.
- * @param {bigint[][]} vectors
- */
-function exactNearest(vectors) {
-  const weights = solved(vectors.map((a) => vectors.map((b) => product(a, b) + 1n)), vectors.map(() => 1n));
-  return weights && primitive(vectors[0].map((_, j) => vectors.reduce((sum, vector, i) => sum + weights[i] * vector[j], 0n)));
-}
-
-/** @param {bigint[]} w @returns {bigint[] | null} small whole numbers in nearly the same direction, if there are any */
-function shortDirection(w) {
-  const top = w.reduce((most, value) => { const size = value < 0n ? -value : value; return size > most ? size : most; }, 0n);
-  const shares = w.map((value) => toNumber(fraction(value, top)));
-  for (let scale = 1; scale <= 12; scale += 1) {
-    if (shares.every((share) => Math.abs(share * scale - Math.round(share * scale)) < 1e-9)) return shares.map((share) => BigInt(Math.round(share * scale)));
-  }
-  return null;
 }
 
 /**

@@ -83,20 +83,30 @@ export function widestMargin(Z, codes, nClasses, bias, deadline) {
 }
 
 /**
- * Two classes with a free bias: the shortest difference between points of their hulls.
+ * The shortest difference between points of the hulls of two classes; the vertex i·n + j is the difference of the examples i and j.
+ * @param {Vector[]} X
+ * @param {number[]} codes
+ * @param {number} [deadline]
+ */
+export function shortestDifference(X, codes, deadline) {
+  const members = [0, 1].map((c) => codes.flatMap((code, i) => (code === c ? [i] : [])));
+  const difference = (/** @type {number} */ i, /** @type {number} */ j) => ({ key: i * X.length + j, vector: X[i].map((value, d) => value - X[j][d]) });
+  const extreme = (/** @type {number[]} */ rows, /** @type {number[]} */ x, /** @type {number} */ sign) =>
+    rows.reduce((best, i) => (sign * dot(X[i], x) < sign * dot(X[best], x) ? i : best), rows[0]);
+  return nearestPoint(difference(members[1][0], members[0][0]), (p) => difference(extreme(members[1], p, 1), extreme(members[0], p, -1)), deadline);
+}
+
+/**
+ * Two classes with a free bias.
  * @param {Vector[]} Z
  * @param {number[]} codes
  * @param {number} [deadline]
  */
 function betweenHulls(Z, codes, deadline) {
   const X = Z.map((z) => z.slice(0, -1));
-  const members = [0, 1].map((c) => codes.flatMap((code, i) => (code === c ? [i] : [])));
-  const difference = (/** @type {number} */ i, /** @type {number} */ j) => ({ key: i * Z.length + j, vector: X[i].map((value, d) => value - X[j][d]) });
-  const extreme = (/** @type {number[]} */ rows, /** @type {number[]} */ x, /** @type {number} */ sign) =>
-    rows.reduce((best, i) => (sign * dot(X[i], x) < sign * dot(X[best], x) ? i : best), rows[0]);
-  const { x, corral } = nearestPoint(difference(members[1][0], members[0][0]), (p) => difference(extreme(members[1], p, 1), extreme(members[0], p, -1)), deadline);
-  const low = Math.min(...members[1].map((i) => dot(X[i], x)));
-  const high = Math.max(...members[0].map((i) => dot(X[i], x)));
+  const { x, corral } = shortestDifference(X, codes, deadline);
+  const projections = [0, 1].map((c) => X.filter((_, i) => codes[i] === c).map((row) => dot(row, x)));
+  const [high, low] = [Math.max(...projections[0]), Math.min(...projections[1])];
   const rows = new Set(corral.flatMap(({ key }) => [Math.floor(key / Z.length), key % Z.length]));
   return scaled([...x, -(low + high) / 2], Z, codes, 2, true, [...rows].sort((a, b) => a - b));
 }
