@@ -197,41 +197,6 @@ def test_only_a_csv_that_is_too_long_for_the_browser_is_sent_to_the_server(page,
         assert asked == ([] if copies == 100 else ["POST"])
 
 
-def test_the_last_choice_wins_however_quickly_it_follows(page, lab_url):
-    visit(page, lab_url, "data=lecture:L4.1")
-    page.evaluate("""() => {
-        const choose = (id, value) => {
-            const control = document.getElementById(id);
-            control.value = value;
-            control.dispatchEvent(new Event("change", { bubbles: true }));
-        };
-        choose("data", "iris"); choose("learner", "averaged"); choose("order", "permutation"); choose("passes", "5");
-    }""")
-    settled(page, "iris: 150 examples")
-    page.wait_for_function("() => location.hash.includes('passes=5')")
-    state = page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
-    assert [state[key] for key in ("data", "learner", "order", "passes")] == ["iris", "averaged", "permutation", "5"]
-    assert [page.input_value(f"#{key}") for key in ("data", "learner", "order", "passes")] == [
-        "iris",
-        "averaged",
-        "permutation",
-        "5",
-    ]
-
-
-def test_controls_are_not_replaced_under_the_hand(page, lab_url):
-    visit(page, lab_url, "data=iris&passes=5")
-    page.focus("#learner")
-    kept = page.evaluate_handle("() => document.querySelector('#learner')")
-    page.select_option("#rule", "pa1")
-    page.wait_for_selector("#C")
-    page.wait_for_function("() => location.hash.includes('rule=pa1')")
-    assert page.evaluate("kept => kept.isConnected && document.querySelector('#learner') === kept", kept)
-    page.select_option("#data", "wine")
-    settled(page, "wine: 178 examples")
-    assert page.evaluate("kept => kept.isConnected", kept)
-
-
 def test_the_first_screen_fits_a_small_laptop(browser, lab_url):
     with watched(browser, lab_url, viewport={"width": 1366, "height": 768}) as page:
         for state in ("data=lecture:L4.1&step=4", "data=iris&passes=20&step=200", "data=random&n=60&noise=0.1&step=3"):

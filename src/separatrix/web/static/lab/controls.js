@@ -12,6 +12,16 @@ function some(table, names) {
   return Object.fromEntries(Object.entries(table).filter(([name]) => names.includes(name)));
 }
 
+/**
+ * The meaning of ties by its name for so many classes: that of the first class is −1 for two.
+ * @param {string | undefined} tie
+ * @param {Record<string, string>} ties
+ */
+function shownTie(tie, ties) {
+  if (tie === undefined || tie in ties) return tie;
+  return tie === "+1" ? "mistake" : "first" in ties ? "first" : "-1";
+}
+
 export class Controls {
   /**
    * @param {HTMLFormElement} form
@@ -33,10 +43,10 @@ export class Controls {
   /** Draw the controls for a recipe; `doc` has the features and classes of the data. @param {Recipe} recipe */
   show(recipe, doc = /** @type {RunDocument | null} */ (null)) {
     this.recipe = recipe;
-    const settled = { ...recipe, ...(doc ? { bias: doc.recipe.bias, tie: doc.recipe.tie } : {}) };
     const source = doc?.source ?? { features: [], classes: [] };
     const nClasses = doc?.classes.length ?? 2;
     const { learners, rules, orders, two_class_ties, multi_class_ties, maps, kernels } = this.choices;
+    const ties = nClasses > 2 ? multi_class_ties : two_class_ties;
     const learner = learners[recipe.learner] ?? { rules: [], orders: [] };
     const rule = rules[learner.rules.includes(recipe.rule) ? recipe.rule : learner.rules[0]];
     const usesSeed = recipe.order !== "cyclic" || recipe.data === "random" || recipe.holdout > 0 || (recipe.map === "fourier" && recipe.learner !== "kernel");
@@ -53,8 +63,8 @@ export class Controls {
         rule && this._choice("rule", "rule", some(rules, learner.rules)),
         rule?.asks === "margin" && this._number("margin", "margin β", 0, 100, 0.5),
         rule?.has_C && this._number("C", "C", 0.001, 1000, "any"),
-        this._choice("tie", "a score of 0 is", nClasses > 2 ? multi_class_ties : two_class_ties, settled.tie),
-        this._field("bias", "bias", h("input", { type: "checkbox", id: "bias", checked: settled.bias === true, onchange: (/** @type {Changed} */ event) => this._set({ bias: event.target.checked }) })),
+        this._choice("tie", "a score of 0 is", ties, shownTie(recipe.tie ?? doc?.recipe.tie, ties)),
+        this._field("bias", "bias", h("input", { type: "checkbox", id: "bias", checked: (recipe.bias ?? doc?.recipe.bias) === true, onchange: (/** @type {Changed} */ event) => this._set({ bias: event.target.checked }) })),
         this._choice("order", "order", some(orders, learner.orders)),
         this._choice("passes", "passes", recipe.passes in PASSES ? PASSES : { ...PASSES, [recipe.passes]: String(recipe.passes) }),
         recipe.learner === "kernel" ? this._choice("kernel", "kernel", kernels) : this._choice("map", "feature map", maps),
@@ -130,7 +140,6 @@ export class Controls {
     else if (data === "csv" && !this.recipe.csv) {
       this.show({ ...this.recipe, ...fresh });
       this.onWait(this.recipe);
-      document.getElementById("csv-text")?.focus();
     } else this._set(fresh);
   }
 

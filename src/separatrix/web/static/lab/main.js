@@ -201,6 +201,7 @@ async function start() {
       const same = changed.learner === recipe.learner && shown;
       recipe = changed;
       controls.show(recipe, shown?.doc.recipe.data === recipe.data ? shown.doc : null);
+      if (recipe.data === "csv" && !recipe.csv) return; // the data are still to come
       run(end ? Infinity : 0, same ? viewer.state.views : undefined);
     },
     onMessage: (/** @type {string} */ text) => say(text, "bad"),

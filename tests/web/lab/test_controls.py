@@ -1,0 +1,95 @@
+"""The controls of the lab: the last of several quick choices wins, and nothing changes under the hand."""
+
+import random
+
+import pytest
+
+from support.browser import text_of, visit
+
+CHOICES = {
+    "data": ("iris", "wine", "breast_cancer", "random", "lecture:L4.xor", "lecture:L3.6", "points"),
+    "learner": ("perceptron", "averaged", "voted", "pocket", "passive-aggressive", "kernel"),
+    "order": ("cyclic", "shuffle"),
+    "passes": ("1", "2", "5", "20"),
+    "tie": ("mistake",),
+    "bias": (None,),
+}
+RESET = ("passes", "tie", "bias")
+"""The settings that a choice of data resets."""
+PLAY = """async (moves) => {
+    const shown = [];
+    for (const [id, value, wait] of moves) {
+        const control = document.getElementById(id);
+        control.focus();
+        if (control.type === "checkbox") control.click();
+        else {
+            control.value = value;
+            control.dispatchEvent(new Event("change", { bubbles: true }));
+        }
+        shown.push([id, control.type === "checkbox" ? control.checked : control.value]);
+        if (document.activeElement !== control) throw new Error(`${id} lost the focus`);
+        await new Promise((done) => setTimeout(done, wait));
+    }
+    return shown;
+}"""
+SHOWN = """(ids) => ids.map((id) => {
+    const control = document.getElementById(id);
+    return control.type === "checkbox" ? control.checked : control.value;
+})"""
+
+
+def settled(page, text):
+    page.wait_for_function("text => document.querySelector('#summary').innerText.includes(text)", arg=text)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_last_choice_wins_however_quickly_it_follows(page, lab_url, seed):
+    draw = random.Random(seed)
+    visit(page, lab_url, "data=lecture:L4.1")
+    ids = ["data", "learner", "order", *(draw.choice(list(CHOICES)) for _ in range(draw.randint(1, 6)))]
+    moves = [[name, draw.choice(CHOICES[name]), draw.choice((0, 0, 10, 50))] for name in ids]
+    expected = {}
+    for name, value in page.evaluate(PLAY, moves):
+        if name == "data":
+            expected = {key: kept for key, kept in expected.items() if key not in RESET}
+        expected[name] = value
+    page.wait_for_function("data => location.hash.includes(`data=${data}`)", arg=expected["data"])
+    page.wait_for_function("() => document.querySelector('#message').innerText !== 'Running …'")
+    page.wait_for_timeout(200)  # the address is written a moment after the last change
+    assert page.evaluate(SHOWN, list(expected)) == list(expected.values()), moves
+    state = page.evaluate("Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+    assert state["data"] == expected["data"] and state.get("learner", "perceptron") == expected["learner"]
+    assert state.get("order", "cyclic") == expected["order"]
+
+
+def test_a_box_that_is_clicked_twice_is_what_it_was(page, lab_url):
+    visit(page, lab_url, "data=lecture:L4.1")
+    assert page.evaluate(PLAY, [["bias", None, 0]] * 3) == [["bias", True], ["bias", False], ["bias", True]]
+    page.wait_for_function("() => location.hash.includes('bias=1')")
+    assert page.is_checked("#bias")
+
+
+def test_the_meaning_of_ties_is_named_for_the_number_of_classes(page, lab_url):
+    visit(page, lab_url, "data=random&tie=-1&passes=1")
+    assert page.input_value("#tie") == "-1"
+    page.fill("#classes", "3")
+    page.press("#classes", "Enter")
+    settled(page, "3 classes")
+    assert page.input_value("#tie") == "first"
+    visit(page, lab_url, "data=random&tie=%2B1&passes=1&classes=3")
+    assert page.input_value("#tie") == "mistake" and "step 0" in text_of(page, "where")
+    visit(page, lab_url, "data=random&tie=first&passes=1")
+    assert page.input_value("#tie") == "-1"
+
+
+def test_controls_are_not_replaced_under_the_hand(page, lab_url):
+    visit(page, lab_url, "data=iris&passes=5")
+    page.focus("#learner")
+    kept = page.evaluate_handle("() => document.querySelector('#learner')")
+    page.select_option("#rule", "pa1")
+    page.wait_for_selector("#C")
+    page.wait_for_function("() => location.hash.includes('rule=pa1')")
+    assert page.evaluate("kept => kept.isConnected && document.querySelector('#learner') === kept", kept)
+    page.select_option("#data", "wine")
+    settled(page, "wine: 178 examples")
+    assert page.evaluate("kept => kept.isConnected", kept)
