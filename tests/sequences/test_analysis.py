@@ -35,7 +35,7 @@ def sequences(draw, separable):
 
 def both_weights(model):
     for averaged in (False, True):
-        W, T = model.run_.weights(averaged)
+        W, T = model.run_.weights(averaged).dense()
         yield [Fraction(float(number)) for number in np.concatenate([W.T.reshape(-1), T.reshape(-1)])]
 
 

@@ -90,12 +90,20 @@ def kernel(function: Callable[..., Any]) -> Any:
         config.CACHE_DIR = before
 
 
+def _inlined(function: Callable[..., Any], **changed: Any) -> Any:
+    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS | changed)(function)
+
+
 def part(function: Callable[..., Any]) -> Any:
     """Compile `function` as a part of the kernels that call it: no Python caller, and kept on disk within them."""
-    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    return _inlined(function)
 
 
 def summing_part(function: Callable[..., Any]) -> Any:
     """Compile a part that only sums products: each product may be added unrounded, which is faster and no less exact."""
-    fused = OPTIONS | {"fastmath": {"reassoc", "nsz", "contract"}}
-    return njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **fused)(function)
+    return _inlined(function, fastmath={"reassoc", "nsz", "contract"})
+
+
+def ordered_part(function: Callable[..., Any]) -> Any:
+    """Compile a part whose sums are added in the order in which they are written, in every kernel that calls it."""
+    return _inlined(function, fastmath=False)

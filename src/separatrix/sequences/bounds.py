@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from separatrix.data.errors import counted
-from separatrix.engine.rows import Array, Floats
+from separatrix.engine.rows import Array, Floats, frozen
 from separatrix.kernels.sequences import paths
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.run import room_for
+from separatrix.sequences.weights import PathWeights
 
 if TYPE_CHECKING:
     from separatrix.sequences.tagger import SequenceTagger
@@ -75,7 +76,7 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
         return SequenceBounds(k, counted, 0.0, 0.0, inf, f"no theorem bounds the corrections of rule={model.rule!r}")
     radius = sqrt(ledger.squares(encoded, d).max(initial=0.0))
     candidates = [model.run_.weights(averaged) for averaged in (False, True)]
-    measured = [margins_of(encoded, codes, W, T, model.run_.forbidden, length_of(W, T)) for W, T in candidates]
+    measured = [margins_of(encoded, codes, weights, model.run_.forbidden, length_of(weights)) for weights in candidates]
     margins = max(measured, key=lambda margins: margins.min(initial=inf))
     gamma = float(margins.min(initial=inf))
     if 0.0 < gamma < inf:
@@ -91,20 +92,19 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
     return SequenceBounds(k, counted, radius, gamma, bound, why)
 
 
-def length_of(W: Floats, T: Floats) -> float:
+def length_of(weights: PathWeights) -> float:
     """Return the length of the weights of features and of transitions."""
-    return sqrt(float((W * W).sum() + (T * T).sum()))
+    return sqrt(float((weights.W * weights.W).sum() + (weights.T * weights.T).sum()))
 
 
-def margins_of(encoded: Encoded, codes: Array, W: Floats, T: Floats, forbidden: Array, length: float) -> Floats:
+def margins_of(encoded: Encoded, codes: Array, weights: PathWeights, forbidden: Array, length: float) -> Floats:
     """Return the margin of each sequence for weights divided by their length, less a bound on the error of rounding."""
     margins = np.zeros(len(encoded))
     if not length:
         return margins
-    K = len(T) - 1
-    room = room_for(encoded.longest, K)
-    weights = np.ascontiguousarray(W).reshape(-1), np.ascontiguousarray(T).reshape(-1)
-    paths.margins(encoded.rows, encoded.starts, codes, weights, forbidden, K, room, margins)
+    (places, W, T), K = weights, weights.K
+    room = room_for(encoded, K)
+    paths.margins(encoded.rows, encoded.starts, codes, frozen(places), (W, T), forbidden, K, room, margins)
     # A sum of n terms of size M at most is off by n²·M·ε at most; two such sums are subtracted.
     terms = encoded.indptr[encoded.starts[1:]] - encoded.indptr[encoded.starts[:-1]] + np.diff(encoded.starts) + 1
     largest = max(float(np.abs(W).max(initial=0.0)), float(np.abs(T).max()))

@@ -100,15 +100,16 @@ def explain_token(
     token %= length
     if len(classes) < 2:
         raise ValueError(f"there is only one tag, {classes[0]!r}: it has no rival")
-    W, T = model.weights()
-    path = best_paths(encoded, W, T, model.run_.forbidden)
+    weights = model.path_weights()
+    path, T = best_paths(encoded, weights, model.run_.forbidden), weights.links
     K, tag = len(classes), int(path[token])
     before = int(path[token - 1]) if token else K
     after = int(path[token + 1]) if token + 1 < length else K
     features = slice(int(encoded.indptr[token]), int(encoded.indptr[token + 1]))
     numbers = encoded.indices[features]
     values = encoded.data[features] if encoded.data.size else np.ones(len(numbers))
-    scores = values @ W[numbers] + T[before, :K] + T[:K, after]
+    W = weights.at(numbers)
+    scores = values @ W + T[before, :K] + T[:K, after]
     if against is not None and against not in classes:
         raise ValueError(f"{against!r} is not among the tags {classes[:8]}")
     others = np.delete(np.arange(K), tag)
@@ -116,8 +117,8 @@ def explain_token(
     if rival == tag:
         raise ValueError(f"token {token} has the tag {against!r} itself: name another one")
     names = model.features_.names_of([sequence], 0, token)
-    weights = W[numbers, tag] - W[numbers, rival]
-    terms = [TokenTerm(*term, term[1] * term[2]) for term in zip(names, values.tolist(), weights.tolist(), strict=True)]
+    leads = W[:, tag] - W[:, rival]
+    terms = [TokenTerm(*term, term[1] * term[2]) for term in zip(names, values.tolist(), leads.tolist(), strict=True)]
     stations = [*classes, None]
     for name, place in (("after", before), ("before", after)):
         other = T[place, [tag, rival]] if name == "after" else T[[tag, rival], place]

@@ -15,6 +15,7 @@ from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whol
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.kernels.sequences import paths
 from separatrix.sequences.encoded import NO_SEQUENCES, Encoded
+from separatrix.sequences.weights import rows_of
 
 _COLUMNS = {"step": "i8", "sequence": "i8", "correction": "f8", "lead": "f8", "wrong": "i8", "ends": "i8"}
 _PATHS = ("true", "predicted")
@@ -139,20 +140,22 @@ class SequenceLedger:
         encoded, sequence = self.mistaken(encoded)
         K, n = len(self.classes), len(self) if mistakes is None else mistakes
         columns = encoded.starts, sequence, self.ends, self.true, self.predicted
-        weights = self._replay(encoded, columns, self.correction, n, n_features, K)
+        places = np.zeros(n_features, np.int32)  # a second replay finds a row for every feature
+        weights = self._replay(encoded, columns, self.correction, n, places)
         if averaged and self.steps:
             delays = self.correction * np.maximum(self.step - 1, 0)
-            late = self._replay(encoded, columns, delays, n, n_features, K)
+            late = self._replay(encoded, columns, delays, n, places)
             weights = weights[0] - late[0] / self.steps, weights[1] - late[1] / self.steps
         W, T = weights
-        return W.reshape(n_features, K), T.reshape(K + 1, K + 1)
+        return rows_of(W, K)[places], T.reshape(K + 1, K + 1)
 
     def _replay(
-        self, encoded: Encoded, columns: tuple[Array, ...], correction: Floats, n: int, n_features: int, K: int
+        self, encoded: Encoded, columns: tuple[Array, ...], correction: Floats, n: int, places: Array
     ) -> tuple[Floats, Floats]:
         starts, sequence, ends, true, predicted = map(frozen, columns)
-        weights = np.zeros(n_features * K), np.zeros((K + 1) ** 2)
-        paths.replay(encoded.rows, starts, sequence, frozen(correction), ends, true, predicted, 0, n, K, weights)
+        K = len(self.classes)
+        weights = np.zeros((len(places) + 1) * K), np.zeros((K + 1) ** 2)
+        paths.replay(encoded.rows, starts, sequence, frozen(correction), ends, true, predicted, 0, n, places, K, weights)
         return weights
 
     def mistaken(self, encoded: Encoded | None) -> tuple[Encoded, Ints]:
@@ -177,9 +180,9 @@ class SequenceLedger:
         """Return ‖φ(y) − φ(ẑ)‖² of each mistake."""
         encoded, sequence = self.mistaken(encoded)
         K, squares = len(self.classes), np.empty(len(self))
-        room = np.zeros(n_features * K), np.zeros((K + 1) ** 2)
+        places, room = np.zeros(n_features, np.int32), (np.zeros((n_features + 1) * K), np.zeros((K + 1) ** 2))
         columns = map(frozen, (encoded.starts, sequence, self.ends, self.true, self.predicted))
-        paths.squares(encoded.rows, *columns, K, room, squares)
+        paths.squares(encoded.rows, *columns, places, K, room, squares)
         return squares
 
     # Saving.

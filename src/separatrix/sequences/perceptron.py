@@ -308,7 +308,7 @@ class SequencePerceptron(SequenceTagger):
 
     def _accuracy(self, run: SequenceRun, held_out: TaggedSequences) -> float:
         """Return the share of right tags with the weights that would predict now."""
-        codes = best_paths(held_out.encoded, *run.weights(self.averaged), run.forbidden)
+        codes = best_paths(held_out.encoded, run.weights(self.averaged), run.forbidden)
         return float(np.mean(codes == held_out.codes)) if codes.size else 1.0
 
 

@@ -14,10 +14,12 @@ from separatrix.kernels.sequences import paths
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.schemes import forbidden_transitions
+from separatrix.sequences.weights import SPARE, PathWeights, places_of, rows_of, used_rows
 
 BLOCK_TOKENS = 1 << 16
 """A call of the kernel presents about so many tokens, after which Ctrl-C is heard."""
 SAFELY_FINITE = 1e300
+_WEIGHTS = ("_W", "_U")
 
 
 class TaggedSequences(NamedTuple):
@@ -28,26 +30,26 @@ class TaggedSequences(NamedTuple):
     weight: Floats = NO_WEIGHT
 
 
-def room_for(longest: int, K: int) -> tuple[Array, ...]:
-    """Return what the kernels need to find the best path of a sequence: emissions, leads, path and links."""
-    longest = max(2, longest)
-    kinds = ((longest * K, "f8"), (longest * K, "f8"), (longest, "i4"), ((K + 1) ** 2, "f8"))
-    return tuple(np.zeros(size, kind) for size, kind in kinds)
+def room_for(encoded: Encoded, K: int) -> tuple[Array, ...]:
+    """Return what the kernels need to find the best path of a sequence: emissions, leads, path, links, rows and values."""
+    longest = max(2, encoded.longest)
+    widest = max(1, int(np.diff(encoded.indptr).max(initial=0)))
+    kinds = ((longest * K + SPARE, "f8"), (longest * K, "f8"), (longest, "i4"), ((K + 1) ** 2, "f8"))
+    return tuple(np.zeros(size, kind) for size, kind in (*kinds, (2 * widest, "u8"), (2 * widest, "f8")))
 
 
-def best_paths(encoded: Encoded, W: Floats, T: Floats, forbidden: Array, begin: int = 0, end: int | None = None) -> Array:
+def best_paths(encoded: Encoded, weights: PathWeights, forbidden: Array, begin: int = 0, end: int | None = None) -> Array:
     """Return the codes of the best paths of sequences begin…end, one after the other."""
     end = len(encoded) if end is None else end
-    K, starts = T.shape[0] - 1, encoded.starts
-    lengths = np.diff(starts[begin : end + 1])
-    out = np.empty(int(lengths.sum()), np.int32)
-    weights = W.reshape(-1), T.reshape(-1)
-    paths.tag(encoded.rows, starts, begin, end, weights, forbidden, K, room_for(int(lengths.max(initial=0)), K), out)
+    (places, W, T), K, starts = weights, weights.K, encoded.starts
+    out = np.empty(int(starts[end] - starts[begin]), np.int32)
+    paths.tag(encoded.rows, starts, begin, end, frozen(places), (W, T), forbidden, K, room_for(encoded, K), out)
     return out
 
 
 class _Snapshot(NamedTuple):
-    arrays: tuple[Floats, ...]
+    weights: tuple[Floats, ...]
+    links: tuple[Floats, ...]
     steps: int
     mistakes: int
     passes: int
@@ -68,9 +70,10 @@ class SequenceRun:
         self.rule, self.C, self.scheme = rule, C, scheme
         self.forbidden = frozen(forbidden_transitions(classes, scheme))
         self.n_features = self.n_sequences = 0
-        K = len(classes)
-        self._W, self._U, self._D = (np.zeros(0) for _ in range(3))
-        self._T, self._UT, self._DT = (np.zeros((K + 1) ** 2) for _ in range(3))
+        self._places = np.zeros(0, np.int32)
+        self._used = 0
+        self._lay_out(*np.zeros((2, 1, len(classes))))
+        self._T, self._UT, self._DT = (np.zeros((len(classes) + 1) ** 2) for _ in range(3))
         self.resumable = True
 
     @property
@@ -81,29 +84,34 @@ class SequenceRun:
     # Growing.
 
     def resize(self, n_features: int) -> None:
-        """Make room for the weights of so many features."""
-        needed = n_features * self.K
-        if needed > self._W.size:
-            size = max(needed, 2 * self._W.size if self._W.size else needed)
-            for name in ("_W", "_U", *(("_D",) if self.rule == "pa1" else ())):
-                grown = np.zeros(size)
-                old = getattr(self, name)
-                grown[: old.size] = old
-                setattr(self, name, grown)
+        """Make room for the weights of so many features; what no correction has changed takes no memory."""
+        if n_features > len(self._places):
+            places = np.zeros(max(n_features, 2 * len(self._places)), np.int32)
+            places[: len(self._places)] = self._places
+            self._places = places
+            self._lay_out(*(self._rows(name) for name in _WEIGHTS))
         self.n_features = max(n_features, self.n_features)
 
     def insert_class(self, classes: Array, place: int) -> None:
         """Give a new tag weights of 0; the tags from its place on move up."""
-        K, d = self.K, self.n_features
-        for name in ("_W", "_U", "_D"):
-            old = getattr(self, name)
-            if old.size:
-                setattr(self, name, np.insert(old[: d * K].reshape(d, K), place, 0.0, axis=1).reshape(-1))
+        K = self.K
+        rows = [np.insert(self._rows(name), place, 0.0, axis=1) for name in _WEIGHTS]
         for name in ("_T", "_UT", "_DT"):
             square = getattr(self, name).reshape(K + 1, K + 1)
             setattr(self, name, np.insert(np.insert(square, place, 0.0, axis=0), place, 0.0, axis=1).reshape(-1))
         self.ledger.insert_class(classes, place)
         self.forbidden = frozen(forbidden_transitions(classes, self.scheme))
+        self._lay_out(*rows)
+
+    def _rows(self, name: str) -> Floats:
+        """Return the rows of weights, of row 0 and of the features that have one."""
+        return rows_of(getattr(self, name), self.K)[: self._used + 1]
+
+    def _lay_out(self, W: Floats, U: Floats) -> None:
+        """Put rows into arrays that have room for a row of every feature; what is never touched takes no memory."""
+        size = (len(self._places) + 1) * self.K + SPARE
+        self._W, self._U, self._D = np.zeros(size), np.zeros(size), np.zeros(size if self.rule == "pa1" else 0)
+        self._W[: W.size], self._U[: U.size] = W.reshape(-1), U.reshape(-1)
 
     # Learning.
 
@@ -111,7 +119,7 @@ class SequenceRun:
         """Present sequences in this order; return how many mistakes were made."""
         encoded, starts = tagged.encoded, tagged.encoded.starts
         codes, order = frozen(tagged.codes), frozen(order)
-        room = room_for(encoded.longest, self.K)
+        room = room_for(encoded, self.K)
         ends = np.cumsum(np.diff(starts)[order])
         begin = made = 0
         while begin < len(order):
@@ -121,12 +129,12 @@ class SequenceRun:
             n, tokens = end - begin, int(ends[end - 1]) - so_far
             out = tuple(np.empty(n, kind) for kind in ("i8", "i8", "f8", "f8", "i8", "i8"))
             found = np.empty(tokens, np.int32)
-            count, steps, _ = paths.present(
-                *(encoded.rows, starts, codes, tagged.weight, order, begin, end),
+            count, steps, used = paths.present(
+                *(encoded.rows, starts, codes, tagged.weight, order, begin, end, self._places, self._used),
                 *((self._W, self._T), (self._U, self._UT), (self._D, self._DT), self.forbidden),
                 *(self.K, rule_code(self.rule), float(self.C), self.ledger.steps, room, (*out, found)),
             )
-            self.ledger.steps = int(steps)
+            self.ledger.steps, self._used = int(steps), int(used)
             if count:
                 step, sequence, correction, lead, wrong, last = (column[: int(count)] for column in out)
                 lengths = np.diff(last, prepend=0)
@@ -137,55 +145,76 @@ class SequenceRun:
             begin = end
         return made
 
-    def weights(self, averaged: bool) -> tuple[Floats, Floats]:
-        """Return the weights that predict: (n_features, K) of features, and (K+1, K+1) of transitions."""
-        K, n = self.K, self.n_features * self.K
-        W, T = self._W[:n], self._T
+    def weights(self, averaged: bool) -> PathWeights:
+        """Return the weights that predict."""
+        W, T = self._rows("_W").reshape(-1), self._T
         if averaged and self.resumable and self.ledger.steps:
-            W, T = W - self._U[:n] / self.ledger.steps, T - self._UT / self.ledger.steps
-        else:
-            W, T = W.copy(), T.copy()
-        return W.reshape(self.n_features, K), T.reshape(K + 1, K + 1)
+            W, T = W - self._rows("_U").reshape(-1) / self.ledger.steps, T - self._UT / self.ledger.steps
+        return PathWeights(frozen(self._places[: self.n_features].copy()), np.append(W, np.zeros(SPARE)), T.copy())
+
+    def matrix(self, name: str) -> Floats:
+        """Return the last weights ("_W") or their lazy sums ("_U"), a row for each feature."""
+        rows: Floats = self._rows(name)[self._places[: self.n_features]]
+        return rows
 
     def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Return the last weights of features and of transitions, and the lazy sums of both, to be read and written."""
-        n = self.n_features * self.K
-        return self._W[:n].reshape(self.n_features, self.K), self._T, self._U[:n].reshape(self.n_features, self.K), self._UT
+        n, K = self.n_features, self.K
+        if self._used != n or np.any(np.diff(self._places[:n], prepend=0) != 1):
+            self.set_parts(self.matrix("_W"), self._T, self.matrix("_U"), self._UT, np.arange(n))
+        W, U = (rows_of(array, K)[1 : n + 1] for array in (self._W, self._U))
+        return W, self._T, U, self._UT
+
+    def set_parts(self, W: Floats, T: Floats, U: Floats, UT: Floats, features: Ints | None = None) -> None:
+        """Take what `parts` returns; rows are made for these features, None: for those with weights."""
+        features = used_rows(W, U) if features is None else features
+        self._places, self._used = places_of(features, len(W)).copy(), len(features)
+        self._T, self._UT = T.copy(), UT.copy()
+        self._lay_out(*(np.concatenate([np.zeros((1, self.K)), matrix[features]]) for matrix in (W, U)))
 
     def is_finite(self) -> bool:
         """Tell whether no weight has outgrown float64."""
-        return all(bool(np.isfinite(array.sum())) for array in (self._W, self._T, self._U, self._UT))
+        return all(bool(np.isfinite(array.sum())) for array in (self._rows("_W"), self._T, self._rows("_U"), self._UT))
 
     def snapshot(self, passes: int) -> _Snapshot:
         """Return a copy of the state."""
-        arrays = tuple(array.copy() for array in (self._W, self._T, self._U, self._UT))
-        return _Snapshot(arrays, self.ledger.steps, len(self.ledger), passes)
+        weights, links = tuple(self._rows(name).copy() for name in _WEIGHTS), (self._T.copy(), self._UT.copy())
+        return _Snapshot(weights, links, self.ledger.steps, len(self.ledger), passes)
 
     def restore(self, snapshot: _Snapshot) -> None:
-        """Go back to an earlier state."""
-        self._W, self._T, self._U, self._UT = snapshot.arrays
+        """Go back to an earlier state; features that got a row since keep it, with weights of 0."""
+        self._lay_out(*snapshot.weights)
+        self._T, self._UT = snapshot.links
         self.ledger.cut_to(snapshot.steps, snapshot.mistakes, snapshot.passes)
 
     # Saving.
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled: without the room for rows that nothing has touched."""
+        return vars(self) | {name: self._rows(name) for name in _WEIGHTS} | {"_D": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lay_out(self._W, self._U)
+
     def pack(self, parcel: Parcel, at: str, averaged: bool) -> State:
         """Put the weights and the ledger into a parcel; without what only further learning needs, those that predict."""
-        n = self.n_features * self.K
         resumable = parcel.resume and self.resumable
-        W, T = (self._W[:n], self._T) if resumable else (array.reshape(-1) for array in self.weights(averaged))
-        for name, weights in (("W", W), ("T", T), *((("U", self._U[:n]), ("UT", self._UT)) if resumable else ())):
-            parcel.put_weights(f"{at}.{name}", weights)
+        W, T = (self.matrix("_W"), self._T) if resumable else self.weights(averaged).dense()
+        for name, weights in (("W", W), ("T", T), *((("U", self.matrix("_U")), ("UT", self._UT)) if resumable else ())):
+            parcel.put_weights(f"{at}.{name}", weights.reshape(-1))
         return {"resumable": resumable, "sequences": self.n_sequences, "ledger": self.ledger.pack(parcel, f"{at}.ledger")}
 
     def unpack(self, state: State, parcel: Parcel, at: str, n_features: int) -> None:
         """Take the weights and the ledger from a parcel."""
         self.n_features = n_features
-        K, n = self.K, n_features * self.K
         self.resumable = flag(state, "resumable")
-        self._W, self._T = parcel.take_weights(f"{at}.W", (n,)), parcel.take_weights(f"{at}.T", ((K + 1) ** 2,))
+        size, square = (n_features * self.K,), ((self.K + 1) ** 2,)
+        W, T = parcel.take_weights(f"{at}.W", size), parcel.take_weights(f"{at}.T", square)
+        U, UT = np.zeros(size), np.zeros(square)
         if self.resumable:
-            self._D = np.zeros(n if self.rule == "pa1" else 0)
-            self._U, self._UT = parcel.take_weights(f"{at}.U", (n,)), parcel.take_weights(f"{at}.UT", ((K + 1) ** 2,))
+            U, UT = parcel.take_weights(f"{at}.U", size), parcel.take_weights(f"{at}.UT", square)
+        self.set_parts(W.reshape(n_features, self.K), T, U.reshape(n_features, self.K), UT)
         self.n_sequences = int(state["sequences"])
         self.ledger = SequenceLedger.unpack(state["ledger"], parcel, f"{at}.ledger", self.ledger.classes, n_features)
 

@@ -17,6 +17,7 @@ from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
 from separatrix.sequences.templates import TemplateFeatures
+from separatrix.sequences.weights import PathWeights
 
 if TYPE_CHECKING:
     from separatrix.sequences.bounds import SequenceBounds
@@ -63,32 +64,35 @@ class SequenceTagger(Parameterized):
 
         The latter have one row and column more than there are tags: the last row is the start, the last column the end.
         """
+        return self.path_weights().dense()
+
+    def path_weights(self) -> PathWeights:
+        """Return the weights that predict as the kernels read them."""
         self._check_fitted()
-        kept: tuple[bool, Any] | None = self.__dict__.get("_predicting")
+        kept: tuple[bool, PathWeights] | None = self.__dict__.get("_predicting")
         if kept is None or kept[0] != self.averaged:
             kept = self._predicting = (self.averaged, self.run_.weights(self.averaged))
-        weights: tuple[Floats, Floats] = kept[1]
-        return weights
+        return kept[1]
 
     @property
     def coef_(self) -> Floats:
         """The weights of the features, a row for each tag."""
-        return self._published("coef_")[0].T
+        return self._published("coef_").dense()[0].T
 
     @property
     def transitions_(self) -> Floats:
         """The weights of two tags in a row: from, to."""
-        return self._published("transitions_")[1][:-1, :-1]
+        return self._published("transitions_").links[:-1, :-1]
 
     @property
     def start_(self) -> Floats:
         """The weight of each tag at the start."""
-        return self._published("start_")[1][-1, :-1]
+        return self._published("start_").links[-1, :-1]
 
     @property
     def end_(self) -> Floats:
         """The weight of each tag at the end."""
-        return self._published("end_")[1][:-1, -1]
+        return self._published("end_").links[:-1, -1]
 
     @property
     def ledger_(self) -> SequenceLedger:
@@ -109,10 +113,10 @@ class SequenceTagger(Parameterized):
             raise AttributeError(f"this {self.public_name()} has no n_features_in_ before it is fitted")
         return self.run_.n_features
 
-    def _published(self, name: str) -> tuple[Floats, Floats]:
+    def _published(self, name: str) -> PathWeights:
         if not self.is_fitted():
             raise AttributeError(f"this {self.public_name()} has no {name} before it is fitted")
-        return self.weights()
+        return self.path_weights()
 
     def encode(self, X: Any) -> Encoded:
         """Return sequences as the model sees them; features that it does not know are left out."""
@@ -136,8 +140,8 @@ class SequenceTagger(Parameterized):
         threads = threads_of(self.n_jobs, len(encoded) * SENTENCE)
         bounds = np.searchsorted(encoded.starts, np.linspace(0, int(encoded.starts[-1]), 4 * threads + 1)[1:-1]).tolist()
         bounds = sorted({0, *(bounds if threads > 1 else ()), len(encoded)})
-        weights = *self.weights(), self.run_.forbidden
-        parts = in_order(lambda part: best_paths(encoded, *weights, *part), pairwise(bounds), threads)
+        weights, forbidden = self.path_weights(), self.run_.forbidden
+        parts = in_order(lambda part: best_paths(encoded, weights, forbidden, *part), pairwise(bounds), threads)
         return np.concatenate([np.empty(0, np.int32), *parts])
 
     def predict_single(self, sequence: Any) -> list[Any]:

@@ -98,15 +98,16 @@ class TaggerMixture(SequencePasses):
         """Return the share of right tags of the held-out shards, if there are any."""
         if not self.held_out:
             return None
-        W, T = self.run.weights(self.reader.tagger.averaged)
+        W, T = self.run.weights(self.reader.tagger.averaged).dense()
         work = CountRightTags(self.reader, _sent(W), [T.reshape(-1)])
         right, n = self.engine.reduce(work, self.held_out).values
         return float(right / max(1.0, n))
 
     def smallest_margin(self) -> float:
         """Return the margin of the last weights over all shards."""
-        W, T = self.run.weights(False)
-        work = FindSmallestMargin(self.reader, _sent(W), [T.reshape(-1)], length_of(W, T))
+        weights = self.run.weights(False)
+        W, T = weights.dense()
+        work = FindSmallestMargin(self.reader, _sent(W), [T.reshape(-1)], length_of(weights))
         margin: float = self.engine.reduce(work, self.filled).value
         return margin
 

@@ -20,6 +20,7 @@ from separatrix.sequences.conll import ConllFile, read_conll
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.perceptron import SequencePerceptron
 from separatrix.sequences.run import TaggedSequences, best_paths
+from separatrix.sequences.weights import PathWeights
 
 
 class ShardOfSequences(NamedTuple):
@@ -148,10 +149,10 @@ class TaggingWork:
     weights: FeatureRows
     links: list[Floats]
 
-    def at(self, features: Ints) -> tuple[Floats, Floats]:
-        """Return the weights of some features, and of transitions as a square."""
+    def at(self, features: Ints) -> PathWeights:
+        """Return the weights of some features, and of transitions."""
         size = len(self.reader.classes) + 1
-        return self.weights.at(features)[0], self.links[0].reshape(size, size)
+        return PathWeights.of(self.weights.at(features)[0], self.links[0].reshape(size, size))
 
 
 @dataclass
@@ -173,16 +174,18 @@ class MakeTaggerPass(TaggingWork):
         tagged, features = self.reader.examples(shard)
         tagger, d = self.reader.tagger, len(features)
         run = tagger.new_run(self.reader.classes, d)
-        W, T, U, UT = run.parts()
         before = self.weights.at(features)
-        W[:], T[:] = before[0], self.links[0]
         if self.lone:
-            U[:], UT[:], run.ledger.steps = before[1], self.links[1], self.steps
+            run.set_parts(before[0], self.links[0], before[1], self.links[1])
+            run.ledger.steps = self.steps
+        else:
+            run.set_parts(before[0], self.links[0], np.zeros_like(before[0]), np.zeros_like(self.links[0]))
         n = len(tagged.encoded)
         mistakes = run.present(tagged, tagger.order_of(n, self.seed, self.number, 0 if self.lone else shard.number))
         ledger = run.ledger
         square = ledger.squares(tagged.encoded, d).max(initial=0.0) if tagger.rule == "perceptron" else 0.0
         counts = np.array([[shard.number, mistakes, n, square]])
+        W, T, U, UT = run.parts()
         size = self.weights.size
         if self.lone:
             return MixedChanges(FeatureRows(size, features, [W, U], (0.0, 0.0)), np.array([T, UT]), counts)
@@ -200,7 +203,7 @@ class CountRightTags(TaggingWork):
     def __call__(self, shard: Shard) -> Sum:
         """Return how many are right, and how many there are."""
         tagged, features = self.reader.examples(shard)
-        codes = best_paths(tagged.encoded, *self.at(features), _forbidden(self.reader))
+        codes = best_paths(tagged.encoded, self.at(features), _forbidden(self.reader))
         return Sum(np.array([np.count_nonzero(codes == tagged.codes), len(codes)], np.float64))
 
 
@@ -213,7 +216,7 @@ class FindSmallestMargin(TaggingWork):
     def __call__(self, shard: Shard) -> Minimum:
         """Return the smallest margin of the shard's sequences."""
         (encoded, codes, _), features = self.reader.examples(shard)
-        margins = margins_of(encoded, codes, *self.at(features), _forbidden(self.reader), self.length)
+        margins = margins_of(encoded, codes, self.at(features), _forbidden(self.reader), self.length)
         return Minimum(float(margins.min(initial=np.inf)))
 
 

@@ -6,47 +6,21 @@
     pa1                ẑ maximizes s(z) + H(y, z), H the number of wrong tags; c = min(C, (s(ẑ) + H − s(y)) / ‖φ(y) − φ(ẑ)‖²)
 
 Tokens are CSR rows `(data, indices, indptr)`; where data has no size, all values are 1. Sequence i has the tokens
-starts[i]…starts[i+1]. Weights of a feature's K tags lie side by side; transitions are a matrix of K+1 rows and columns,
-whose last row is the start and whose last column is the end. Of paths with the same score the one whose last tag has the
-lowest number wins, then the one with the lowest tag before it, and so on. The average is kept the lazy way of
-`learning/passes.py`.
+starts[i]…starts[i+1]. Weights of a feature's K tags lie side by side, in the row that places[j] names (`emissions.py`);
+transitions are a matrix of K+1 rows and columns, whose last row is the start and whose last column is the end. Of paths with
+the same score the one whose last tag has the lowest number wins, then the one with the lowest tag before it, and so on. The
+average is kept the lazy way of `learning/passes.py`.
 """
 
 import numpy as np
 
 from separatrix.kernels.arrays import Array, RowParts, WeightParts
-from separatrix.kernels.bits import prefetch_near
 from separatrix.kernels.codes import rule_code
 from separatrix.kernels.compiling import kernel, part
+from separatrix.kernels.sequences.emissions import ONE, ZERO, emit
 
 PA1 = rule_code("pa1")
-ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
-AHEAD = np.uint64(8)
-"""So many features before they are used, their weights are prefetched."""
 NEVER = -np.inf
-
-
-@part
-def emit(data, indices, indptr, first, last, W, K, emissions):
-    """Write ⟨w_k, x_t⟩ of each token and tag of a sequence."""
-    end = np.uint64(indptr[last])
-    for t in range(first, last):
-        base = (t - first) * K
-        for k in range(K):
-            emissions[base + k] = 0.0
-        for p in range(np.uint64(indptr[t]), np.uint64(indptr[t + ONE])):
-            if p + AHEAD < end:
-                soon = np.uint64(indices[p + AHEAD]) * K
-                for w in range(soon, soon + K, EIGHT):
-                    prefetch_near(W, w)
-            w = np.uint64(indices[p]) * K
-            if data.size == 0:
-                for k in range(K):
-                    emissions[base + k] += W[w + k]
-            else:
-                x = data[p]
-                for k in range(K):
-                    emissions[base + k] += x * W[w + k]
 
 
 @part
@@ -106,7 +80,20 @@ def path_score(emissions, n, K, links, path, begin):
 
 
 @part
-def shift(data, indices, indptr, first, last, gold, g, path, q, K, W, T, c):
+def allot(indices, indptr, first, last, gold, g, path, q, places, used):
+    """Give each feature of a wrong token a row of weights, if it has none; return how many have one."""
+    for t in range(first, last):
+        if gold[g + t - first] != path[q + t - first]:
+            for p in range(np.uint64(indptr[t]), np.uint64(indptr[t + ONE])):
+                j = np.uint64(indices[p])
+                if places[j] == 0:
+                    used += 1
+                    places[j] = used
+    return used
+
+
+@part
+def shift(data, indices, indptr, first, last, gold, g, path, q, places, K, W, T, c):
     """Add c·(φ(y) − φ(ẑ)) to the weights; y is gold[g…] and ẑ is path[q…]. What both paths share is left alone."""
     K1 = K + ONE
     true_before, before = K, K
@@ -114,7 +101,7 @@ def shift(data, indices, indptr, first, last, gold, g, path, q, K, W, T, c):
         true, tag = np.uint64(gold[g + t - first]), np.uint64(path[q + t - first])
         if true != tag:
             for p in range(np.uint64(indptr[t]), np.uint64(indptr[t + ONE])):
-                w = np.uint64(indices[p]) * K
+                w = np.uint64(places[np.uint64(indices[p])]) * K
                 x = c * data[p] if data.size > 0 else c
                 W[w + true] += x
                 W[w + tag] -= x
@@ -136,15 +123,15 @@ def collect(D, e):
 
 
 @part
-def square_of(data, indices, indptr, first, last, gold, g, path, q, K, D, DT):
+def square_of(data, indices, indptr, first, last, gold, g, path, q, places, K, D, DT):
     """Return ‖φ(y) − φ(ẑ)‖²; D and DT are room of the size of the weights, all zero before and after."""
-    shift(data, indices, indptr, first, last, gold, g, path, q, K, D, DT, 1.0)
+    shift(data, indices, indptr, first, last, gold, g, path, q, places, K, D, DT, 1.0)
     K1, total = K + ONE, 0.0
     for t in range(first, last):
         true, tag = np.uint64(gold[g + t - first]), np.uint64(path[q + t - first])
         if true != tag:
             for p in range(np.uint64(indptr[t]), np.uint64(indptr[t + ONE])):
-                w = np.uint64(indices[p]) * K
+                w = np.uint64(places[np.uint64(indices[p])]) * K
                 total += collect(D, w + true)
                 total += collect(D, w + tag)
     for e in range(K1 * K1):
@@ -168,6 +155,8 @@ def present(
     order: Array,
     begin: int,
     end: int,
+    places: Array,
+    used: int,
     weights: WeightParts,
     late: WeightParts,
     difference: WeightParts,
@@ -179,10 +168,11 @@ def present(
     room: tuple[Array, ...],
     out: tuple[Array, ...],
 ) -> tuple[int, int, int]:
-    """Present sequences order[begin…end]; return how many mistakes, how many steps so far, and how many wrong tags.
+    """Present sequences order[begin…end]; return how many mistakes, how many steps so far, and how many features have a row.
 
     the data       CSR tokens, where each sequence starts, the tag of each token, the weight of each sequence (none: all 1)
-    the state      weights = (W, T) are corrected in place, late = (U, UT) too where U has a size
+    the state      weights = (W, T) are corrected in place, late = (U, UT) too where U has a size; places are the rows of the
+                   features, `used` of which have one
     difference     where the rule needs ‖φ(y) − φ(ẑ)‖², room of the size of the weights, all zero
     room           emissions, leads, path and links, for the longest sequence
     the record     mistake m is written to the columns of out: step, sequence, correction, lead s(y) − s(ẑ), wrong tags,
@@ -192,9 +182,9 @@ def present(
     W, T = weights
     U, UT = late
     D, DT = difference
-    emissions, leads, path, links = room
+    emissions, leads, path, links, rows_of, values = room
     out_step, out_sequence, out_correction, out_lead, out_wrong, out_end, out_paths = out
-    K, m, q, wrong_tags = np.uint64(K), ZERO, ZERO, ZERO
+    K, m, q = np.uint64(K), ZERO, ZERO
     allow(T, forbidden, links)
     for v in range(np.uint64(begin), np.uint64(end)):
         i = np.uint64(order[v])
@@ -206,7 +196,7 @@ def present(
         n = last - first
         if n == ZERO:
             continue
-        emit(data, indices, indptr, first, last, W, K, emissions)
+        emit(data, indices, indptr, first, last, places, W, K, emissions, rows_of, values)
         true_score = path_score(emissions, n, K, links, gold, first)
         if rule == PA1:
             for t in range(n):
@@ -220,18 +210,19 @@ def present(
                 wrong += ONE
         if wrong == ZERO:
             continue
+        used = allot(indices, indptr, first, last, gold, first, path, ZERO, places, used)
         if rule == PA1:
             loss = score - true_score
             if not loss > 0.0:
                 continue
-            square = square_of(data, indices, indptr, first, last, gold, first, path, ZERO, K, D, DT)
+            square = square_of(data, indices, indptr, first, last, gold, first, path, ZERO, places, K, D, DT)
             if square == 0.0:
                 continue
             c *= min(C, loss / square)
             score -= np.float64(wrong)
-        shift(data, indices, indptr, first, last, gold, first, path, ZERO, K, W, T, c)
+        shift(data, indices, indptr, first, last, gold, first, path, ZERO, places, K, W, T, c)
         if U.size > 0 and steps > 1:
-            shift(data, indices, indptr, first, last, gold, first, path, ZERO, K, U, UT, c * np.float64(steps - 1))
+            shift(data, indices, indptr, first, last, gold, first, path, ZERO, places, K, U, UT, c * np.float64(steps - 1))
         allow(T, forbidden, links)
         for t in range(n):
             out_paths[q + t] = path[t]
@@ -239,8 +230,7 @@ def present(
         out_step[m], out_sequence[m], out_correction[m] = steps, np.int64(i), c
         out_lead[m], out_wrong[m], out_end[m] = true_score - score, np.int64(wrong), np.int64(q)
         m += ONE
-        wrong_tags += wrong
-    return m, steps, wrong_tags
+    return m, steps, used
 
 
 @kernel
@@ -249,6 +239,7 @@ def tag(
     starts: Array,
     begin: int,
     end: int,
+    places: Array,
     weights: WeightParts,
     forbidden: Array,
     K: int,
@@ -258,14 +249,14 @@ def tag(
     """Write the best path of sequences begin…end into out, one after the other; where none is allowed, the best of all."""
     data, indices, indptr = rows
     W, T = weights
-    emissions, leads, path, links = room
+    emissions, leads, path, links, rows_of, values = room
     K, q = np.uint64(K), ZERO
     allow(T, forbidden, links)
     for i in range(np.uint64(begin), np.uint64(end)):
         first, last = np.uint64(starts[i]), np.uint64(starts[i + ONE])
         if first == last:
             continue
-        emit(data, indices, indptr, first, last, W, K, emissions)
+        emit(data, indices, indptr, first, last, places, W, K, emissions, rows_of, values)
         if best_path(emissions, last - first, K, links, leads, path) == NEVER:
             best_path(emissions, last - first, K, T, leads, path)
         for t in range(last - first):
@@ -284,18 +275,20 @@ def replay(
     path: Array,
     begin: int,
     end: int,
+    places: Array,
     K: int,
     weights: WeightParts,
 ) -> None:
     """Make the corrections begin…end again, none of them decided anew; correction[m] may be any multiple of its own."""
     data, indices, indptr = rows
     W, T = weights
-    K = np.uint64(K)
+    K, used = np.uint64(K), 0
     for m in range(np.uint64(begin), np.uint64(end)):
         i = np.uint64(sequence[m])
         q = np.uint64(ends[m - ONE]) if m > ZERO else ZERO
         first, last = np.uint64(starts[i]), np.uint64(starts[i + ONE])
-        shift(data, indices, indptr, first, last, gold, q, path, q, K, W, T, correction[m])
+        used = allot(indices, indptr, first, last, gold, q, path, q, places, used)
+        shift(data, indices, indptr, first, last, gold, q, path, q, places, K, W, T, correction[m])
 
 
 @kernel
@@ -306,6 +299,7 @@ def squares(
     ends: Array,
     gold: Array,
     path: Array,
+    places: Array,
     K: int,
     difference: WeightParts,
     out: Array,
@@ -313,12 +307,13 @@ def squares(
     """Write ‖φ(y) − φ(ẑ)‖² of each mistake."""
     data, indices, indptr = rows
     D, DT = difference
-    K = np.uint64(K)
+    K, used = np.uint64(K), 0
     for m in range(np.uint64(sequence.size)):
         i = np.uint64(sequence[m])
         q = np.uint64(ends[m - ONE]) if m > ZERO else ZERO
         first, last = np.uint64(starts[i]), np.uint64(starts[i + ONE])
-        out[m] = square_of(data, indices, indptr, first, last, gold, q, path, q, K, D, DT)
+        used = allot(indices, indptr, first, last, gold, q, path, q, places, used)
+        out[m] = square_of(data, indices, indptr, first, last, gold, q, path, q, places, K, D, DT)
 
 
 @kernel
@@ -326,6 +321,7 @@ def margins(
     rows: RowParts,
     starts: Array,
     gold: Array,
+    places: Array,
     weights: WeightParts,
     forbidden: Array,
     K: int,
@@ -338,7 +334,7 @@ def margins(
     """
     data, indices, indptr = rows
     W, T = weights
-    emissions, leads, _, links = room
+    emissions, leads, _, links, rows_of, values = room
     K = np.uint64(K)
     K1 = K + ONE
     allow(T, forbidden, links)
@@ -347,7 +343,7 @@ def margins(
         if first == last:
             out[i] = np.inf
             continue
-        emit(data, indices, indptr, first, last, W, K, emissions)
+        emit(data, indices, indptr, first, last, places, W, K, emissions, rows_of, values)
         here, there = ZERO, K
         true = np.uint64(gold[first])
         on = links[K * K1 + true] + emissions[true]
