@@ -117,6 +117,14 @@ def test_commands_train_predict_evaluate_and_inform(tmp_path):
     assert same.predict(WORDS) == TAGS
 
 
+def test_comments_are_left_out_and_written_again(tmp_path):
+    data, model = tmp_path / "a.conll", tmp_path / "m.sepx"
+    data.write_text("# text = Rome is\nRome N B-x\nis V O\n\n# sent_id = 2\n# N O\n")
+    assert "2 sequences of 3 tokens, 2 comments left out" in call("train", data, "--sequence", "-o", model)
+    tagged = "# text = Rome is\nRome N B-x B-x\nis V O O\n\n# sent_id = 2\n# N O O\n\n"
+    assert call("predict", model, data) == tagged
+
+
 def test_held_out_sequences_are_evaluated(tmp_path):
     data = tmp_path / "a.conll"
     data.write_text("\n\n".join([CONLL] * 10) + "\n")

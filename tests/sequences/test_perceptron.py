@@ -1,6 +1,7 @@
 """Input, late tags and features, weights, early stopping, and messages about what is wrong."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
@@ -50,6 +51,32 @@ def test_it_learns_and_predicts_lists_of_tags():
     assert model.transitions_.shape == (3, 3)
     assert model.start_.argmax() == 0
     assert sum(model.mistakes_per_pass_) == model.n_mistakes_ == len(model.ledger_)
+
+
+def test_weights_are_shown_by_name_as_sklearn_crfsuite_does():
+    model = fitted()
+    links, states = model.transition_features_, model.state_features_
+    assert links["D", "N"] == model.transitions_[0, 1] > 0
+    assert len(links) == np.count_nonzero(model.transitions_)
+    assert len(states) == np.count_nonzero(model.coef_) > 3
+    names, tags = model.features_.names(), model.classes_.tolist()
+    assert all(model.coef_[tags.index(tag), names.index(name)] == weight for (name, tag), weight in states.items())
+    with pytest.raises(AttributeError, match="stored without names"):
+        SequencePerceptron().fit([["a"]], [["x"]]).state_features_  # noqa: B018
+
+
+def test_tokens_without_features_leave_transitions_to_the_average():
+    X, y = [[{}, {}], [{}]], [["x", "y"], ["y"]]
+    model = SequencePerceptron(order="cyclic", max_iter=3).fit(X, y)
+    assert model.n_features_in_ == 0 and len(model.ledger_)
+    assert all(map(np.array_equal, model.replay(X), model.weights()))
+
+
+def test_a_series_of_sequences_is_read_by_place():
+    table = pd.DataFrame({"X": X[:3], "y": Y[:3]}, index=[7, 5, 0])
+    model = SequencePerceptron(random_state=0, record=True).fit(table["X"], table["y"])
+    assert model.predict(table["X"]) == Y[:3]
+    assert str(model.trace(table["X"], 1)) == str(model.trace(X[:3], 1))
 
 
 def test_unknown_words_are_tagged_by_the_transitions():
@@ -178,6 +205,13 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
         (lambda: SequencePerceptron().fit([[{"a": None}]], [["D"]]), TypeError, r"X\[0\]\[0\]: the attribute 'a' is None"),
         (lambda: SequencePerceptron().fit([[{"a": np.nan}]], [["D"]]), ValueError, r"X\[0\]\[0\]: the attribute 'a' is nan"),
         (lambda: SequencePerceptron().fit([[{1: "a"}]], [["D"]]), TypeError, "names must be strings"),
+        (
+            lambda: SequencePerceptron().fit([[{"a": b"\xff"}]], [["D"]]),
+            ValueError,
+            r"X\[0\]\[0\]: 'utf-8' codec can't decode",
+        ),
+        (lambda: SequencePerceptron().fit([[{"a": 10**400}]], [["D"]]), ValueError, r"X\[0\]\[0\]: int too large"),
+        (lambda: SequencePerceptron().fit(X, Y, X, Y), ValueError, "by their names: the third argument is sample_weight"),
         (lambda: SequencePerceptron().predict(X), ValueError, "is not fitted yet"),
         (lambda: fitted().predict([np.ones((2, 3))]), ValueError, "was trained on dicts or lists of attributes"),
         (lambda: fitted().replay(X[:1]), ValueError, "the ledger has mistakes on sequence"),

@@ -126,6 +126,10 @@ def test_distinct_strings_are_numbered_as_they_come():
         (b"a   O \n\tb\tO\n", None),
         (b"\xef\xbb\xbfa\tO\nb c\tO\n", [["a", "b c"]]),
         (b"# # O\n-DOCSTART- -X- O\n", [[("#", "#"), ("-DOCSTART-", "-X-")]]),
+        (b" a \t N \tO \nb\tN\tO\n", [[("a", "N"), ("b", "N")]]),
+        ("a\u00a0b N O\u00a0\nc N O\n".encode(), [[("a\u00a0b", "N"), ("c", "N")]]),
+        (b"# text = a\n# sent_id = 1\na N O\n\n# newdoc\n# N O\nb = O\n", [[("a", "N")], [("#", "N"), ("b", "=")]]),
+        (b"# text\ta\na\tN\tO\n\n# NN\tN\tO\n", [[("a", "N")], [("# NN", "N")]]),
     ],
 )
 def test_lines_as_they_are_found(text, sequences):
@@ -133,7 +137,8 @@ def test_lines_as_they_are_found(text, sequences):
         X, _ = read_conll(io.BytesIO(b"a   O \n b  O\n"))
         assert list(X) == [[("a",), ("b",)]]
         return
-    X, _ = read_conll(io.BytesIO(text))
+    X, y = read_conll(io.BytesIO(text))
+    assert {tag for tags in y for tag in tags} == {"O"}
     assert list(X) == [[token if isinstance(token, tuple) else (token,) for token in each] for each in sequences]
 
 
@@ -146,6 +151,9 @@ def test_lines_as_they_are_found(text, sequences):
         (b"\n \n", "has no token"),
         (b"", "has no token"),
         (b"a\nb\n", "has only one column"),
+        (b"a N O\n# text = b\nc N O\n", "line 2 has 4 columns"),
+        (b"a N O\n\n#b O\n", "line 3 has 2 columns"),
+        (b"a\tN\tO\nb N O\n", "line 2 has 1 column, and the lines before it have 3.*separated by tabs"),
     ],
 )
 def test_malformed_columns_are_named_with_their_line(text, message):

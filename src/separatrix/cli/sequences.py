@@ -13,7 +13,7 @@ import numpy as np
 from separatrix.data.errors import DataError, counted
 from separatrix.modelfile.archive import load
 from separatrix.modelfile.model import Model
-from separatrix.sequences.conll import ConllFile
+from separatrix.sequences.conll import COMMENT, ConllFile
 from separatrix.sequences.evaluation import evaluate_sequences
 
 
@@ -66,8 +66,11 @@ def _write(out: IO[bytes], file: ConllFile, ends: Any) -> None:
     text = file.columns[0].text.tobytes()
     begins, line_ends = file.columns[0].begin.tolist(), file.columns[-1].end.tolist()
     last_tokens = set((file.starts[1:] - 1).tolist())
-    pieces = []
+    pieces, before = [], 0
     for t, (begin, end, tag) in enumerate(zip(begins, line_ends, ends.tolist(), strict=True)):
+        if file.comments:
+            pieces += [line for line in text[before:begin].splitlines(keepends=True) if line.startswith(COMMENT)]
+            before = end
         pieces += [text[begin:end], tag]
         if t in last_tokens:
             pieces.append(b"\n")

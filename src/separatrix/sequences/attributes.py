@@ -95,8 +95,9 @@ class AttributeFeatures:
                             if number >= 0 and value:
                                 indices.append(number)
                                 data.append(value)
-                except (TypeError, ValueError) as error:
-                    raise type(error)(f"X[{i}][{t}]: {error}") from None
+                except (TypeError, ValueError, OverflowError) as error:
+                    kind = TypeError if isinstance(error, TypeError) else ValueError
+                    raise kind(f"X[{i}][{t}]: {error}") from None
                 indptr.append(len(indices))
             starts.append(len(indptr) - 1)
         return Encoded.of(np.array(starts), np.array(data), np.array(indices, np.int64), np.array(indptr))

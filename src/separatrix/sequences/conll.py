@@ -17,6 +17,7 @@ from separatrix.sequences.tokens import Column, Sentences, TagSequences
 BLOCK = 1 << 24
 DOCUMENT_START = b"-DOCSTART-"
 """What stands in place of a token where a document begins; without the other columns it is taken for an empty line."""
+COMMENT = b"# "
 _MARK = frozen(np.frombuffer(DOCUMENT_START, np.uint8))
 
 
@@ -27,6 +28,7 @@ class ConllFile:
     ----------
     name, columns, starts : the file, its columns of strings, and the first token of each sequence
     lines : the line of each token, from 1
+    comments : how many lines in front of sequences were left out, such as `# text = …` of CoNLL-U
     by_tab : whether tabs separate the columns; else spaces do
     """
 
@@ -46,10 +48,10 @@ class ConllFile:
         visible = text[:size] > ord(" ")
         if not visible.any():
             raise NoExampleError(f"{self.name} has no token")
-        lines = (line for line in io.BytesIO(bytes(text[:size])) if line.strip())
-        first = next(lines)
-        while first.lstrip().startswith(DOCUMENT_START) and len(first.split()) == 1:
-            first = next(lines, b"")
+        lines = (line for line in io.BytesIO(bytes(text[:size])) if line.strip() and not _is_bare_mark(line))
+        first = next(lines, b"")
+        if first.startswith(COMMENT):
+            first = next((line for line in lines if not line.startswith(COMMENT)), first)
         if not first:
             raise NoExampleError(f"{self.name} has no token")
         self.by_tab = b"\t" in first
@@ -59,7 +61,7 @@ class ConllFile:
         n_lines = int(np.count_nonzero(text[:size] == ord("\n")))
         begins, ends = np.empty(n_lines * width, np.int64), np.empty(n_lines * width, np.int64)
         starts, lines = np.empty(n_lines + 1, np.int64), np.empty(n_lines, np.int64)
-        tokens, sequences, wrong, n = map(
+        tokens, sequences, wrong, n, self.comments = map(
             int, kernels.split_lines(text, size, self.by_tab, width, _MARK, begins, ends, starts, lines)
         )
         if wrong:
@@ -116,3 +118,7 @@ def read_conll(path: str | os.PathLike[str] | IO[bytes], *, tags: bool = True) -
     if len(file.columns) < 2:
         raise DataError(f"{file.name} has only one column: with tags there are two or more, the tag last; or use tags=False")
     return file.sentences(len(file.columns) - 1), file.tags()
+
+
+def _is_bare_mark(line: bytes) -> bool:
+    return line.lstrip().startswith(DOCUMENT_START) and len(line.split()) == 1

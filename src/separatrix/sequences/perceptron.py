@@ -153,6 +153,8 @@ class SequencePerceptron(SequenceTagger):
         if kind is None:
             raise ValueError("X has no token: there is nothing to learn from")
         features = inputs.new_features(kind, self.templates, self.n_features)
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together, by their names: the third argument is sample_weight")
         encoded = features.encode(X, True)
         tags = inputs.read_tags(y, encoded)
         classes, codes = tags.names, tags.among(tags.names)
@@ -294,8 +296,6 @@ class SequencePerceptron(SequenceTagger):
         chance: int,
     ) -> TaggedSequences | None:
         """Return what is scored after each pass: the caller's, or all, with a weight of 0 where held out."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together; one of them is missing")
         if X_val is not None:
             validation = features.encode(X_val, False)
             tags = inputs.read_tags(y_val, validation, "y_val")

@@ -95,6 +95,22 @@ class SequenceTagger(Parameterized):
         return self._published("end_").links[:-1, -1]
 
     @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """The weights of two tags in a row that are not 0, by their names, as sklearn-crfsuite has them."""
+        weights = self._published("transition_features_").links[:-1, :-1]
+        return self._named(self.classes_.tolist(), weights)
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """The weights of features and tags that are not 0, by their names; of templates only hashes are kept, no names."""
+        weights = self._published("state_features_")
+        if isinstance(self.features_, TemplateFeatures):
+            raise AttributeError(
+                "features of templates are stored without names; explain(sequence, token) names those of a token"
+            )
+        return self._named(self.features_.names(), weights.dense()[0])
+
+    @property
     def ledger_(self) -> SequenceLedger:
         """The mistakes, in order."""
         if not self.is_fitted():
@@ -112,6 +128,11 @@ class SequenceTagger(Parameterized):
         if not self.is_fitted():
             raise AttributeError(f"this {self.public_name()} has no n_features_in_ before it is fitted")
         return self.run_.n_features
+
+    def _named(self, names: list[Any], weights: Floats) -> dict[tuple[Any, Any], float]:
+        tags = self.classes_.tolist()
+        places = zip(*np.nonzero(weights), strict=True)
+        return {(names[i], tags[k]): float(weights[i, k]) for i, k in places}
 
     def _published(self, name: str) -> PathWeights:
         if not self.is_fitted():

@@ -127,11 +127,9 @@ class TagSequences(Sequence[list[str]]):
     def of(cls, column: Column, starts: Ints) -> TagSequences:
         """Return the strings of a column as tags, numbered in sorted order."""
         values = distinct(column)
-        names = np.array(values.strings().to_pylist(), dtype=np.str_)
-        order = np.argsort(names)
-        places = np.empty(len(order), np.int32)
-        places[order] = np.arange(len(order), dtype=np.int32)
-        return cls(names[order].tolist(), places[values.value_of], starts)
+        # Blanks of all kinds, such as the unbreakable one, are no part of a tag.
+        names, places = np.unique([name.strip() for name in values.strings().to_pylist()], return_inverse=True)
+        return cls(names.tolist(), places.astype(np.int32)[values.value_of], starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

@@ -11,6 +11,7 @@ import numpy as np
 from separatrix.engine.rows import Floats
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.ledger import PathMistake
+from separatrix.sequences.tokens import Sentences
 
 if TYPE_CHECKING:
     from separatrix.sequences.tagger import SequenceTagger
@@ -143,6 +144,7 @@ class SequenceTrace:
 
 def trace_mistake(model: SequenceTagger, X: Any, number: int | None = None) -> SequenceTrace:
     """Return one mistake of a fit on X, by its number from 1; None: the last one."""
+    X = X if isinstance(X, Sentences) else list(X)
     ledger = model.ledger_
     if not len(ledger):
         raise ValueError("there is no mistake to show")

@@ -44,6 +44,7 @@ class SequenceSummary(Summary):
         """Yield the figures as lines of text."""
         read = f"{counted(self['sequences'], 'sequence')} of {counted(self['tokens'], 'token')}"
         read += f" in {counted(self['shards'], 'shard')}" if self["shards"] else ""
+        read += f", {counted(self['comments'], 'comment')} left out" if self["comments"] else ""
         held_out = f", {counted(self['held_out'], 'sequence')} held out" if self["held_out"] else ""
         ended = "a pass without a mistake" if self["converged"] else f"{self['mistakes'][-1]:,} in the last pass"
         yield f"{self['data']}: {read}{held_out}, {counted(len(self['classes']), 'tag')}, {self['features']:,} features"
@@ -77,6 +78,7 @@ def train_sequences(options: TrainOptions, progress: Progress) -> Model:
         data="standard input" if options.data == "-" else str(options.data),
         **{name: facts[name] for name in ("sequences", "tokens", "features", "classes")},
         shards=facts.get("shards"),
+        comments=facts.get("comments", 0),
         held_out=0 if evaluation is None else evaluation.sequences,
         passes=tagger.n_iter_,
         mistakes=tagger.mistakes_per_pass_,
@@ -144,6 +146,8 @@ def _trained(options: TrainOptions) -> Model:
         "classes": {str(name): count for name, count in zip(y.names.tolist(), counts, strict=True) if count},
         "data": digest_of(options.data).hex() if os.path.exists(options.data) else "",
     }
+    if file.comments:
+        facts["comments"] = file.comments
     trained = Model(model, None, facts)
     trained.evaluation = None if held_out is None else evaluate_sequences(held_out[1], model.predict(held_out[0]))
     return trained

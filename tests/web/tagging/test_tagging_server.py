@@ -69,6 +69,22 @@ def test_it_tags_and_learns_and_a_restart_has_it(tmp_path, model):
     third.close()
 
 
+@pytest.mark.parametrize("sentence", [[["w:Rome", "cap"], ["w:is"]], [{"w": "Rome"}, {"w": "is"}], [[1.0, 0.0], [0.0, 2.0]]])
+def test_tokens_are_attributes_or_numbers_where_the_model_has_such(tmp_path, sentence):
+    numbers = isinstance(sentence[0], list) and isinstance(sentence[0][0], float)
+    tagger = SequencePerceptron(random_state=0).fit([np.array(sentence) if numbers else sentence], [["B-x", "O"]])
+    save(tagger, tmp_path / "m.sepx")
+    journal = Journal(tmp_path / "state", tmp_path / "m.sepx")
+    web = client(journal)
+    assert web.post("/predict", json={"tokens": sentence}).json() == {"tags": ["B-x", "O"]}
+    assert web.post("/learn", json={"tokens": sentence, "tags": ["B-y", "O"]}).json()["mistake"] is True
+    weights = journal.tagger.weights()
+    journal.close()
+    again = Journal(tmp_path / "state", None)
+    assert again.replayed == 1 and all(map(np.array_equal, again.tagger.weights(), weights))
+    again.close()
+
+
 def test_what_is_refused_leaves_no_trace(tmp_path, model):
     journal = Journal(tmp_path / "state", model)
     web, weights = client(journal), journal.tagger.weights()

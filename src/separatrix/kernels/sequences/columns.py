@@ -1,6 +1,8 @@
 """Lines of columns, and the distinct values of a column.
 
 A token is a line whose columns are separated by tabs or, where there are none, by spaces; an empty line ends a sequence.
+Where a sequence begins, a line that begins with a hash and a space is a comment if it has another number of columns, or if
+its third word is "=" (`# text = …`); else it is a token.
 """
 
 import numpy as np
@@ -10,8 +12,9 @@ from separatrix.kernels.bits import load64
 from separatrix.kernels.compiling import kernel, part
 from separatrix.kernels.text.dictionary import HALF, LOW_HALF, same
 
-ZERO, ONE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(8)
+ZERO, ONE, THREE, EIGHT = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(8)
 TAB, NEWLINE, RETURN, SPACE = np.uint8(9), np.uint8(10), np.uint8(13), np.uint8(32)
+HASH, EQUALS = np.uint8(ord("#")), np.uint8(ord("="))
 FACTOR, LAST_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -54,6 +57,22 @@ def begins_with(text, begin, end, mark):
     return True
 
 
+@part
+def is_assignment(text, first, last):
+    """Tell whether the third word of text[first : last] is "="."""
+    words, p = ZERO, first
+    while p < last:
+        while p < last and text[p] == SPACE:
+            p += ONE
+        begin = p
+        while p < last and text[p] != SPACE:
+            p += ONE
+        words += ONE
+        if words == THREE:
+            return p == begin + ONE and text[begin] == EQUALS
+    return False
+
+
 @kernel
 def split_lines(
     text: Array,
@@ -65,15 +84,16 @@ def split_lines(
     ends: Array,
     starts: Array,
     lines: Array,
-) -> tuple[int, int, int, int]:
+) -> tuple[int, int, int, int, int]:
     """Write where the columns of each token begin and end, where each sequence starts, and the line of each token.
 
     Return how many tokens and sequences there are, the line (from 1) that does not have n_columns columns, 0 if all have,
-    and how many columns it has; a line that begins with the mark and has another number is taken for an empty one. Token t
-    has the places t·n_columns … of begins and ends. The text ends with a line end.
+    how many columns it has, and how many comments there are; a line that begins with the mark and has another number is
+    taken for an empty one. Token t has the places t·n_columns … of begins and ends, without blanks around them. The text
+    ends with a line end.
     """
     n_columns, size = np.uint64(n_columns), np.uint64(size)
-    t, s, p, line = ZERO, ZERO, ZERO, 0
+    t, s, p, line, comments = ZERO, ZERO, ZERO, 0, 0
     starts[ZERO] = 0
     while p < size:
         line += 1
@@ -86,18 +106,26 @@ def split_lines(
         first = p
         while first < last and (text[first] == SPACE or text[first] == TAB):
             first += ONE
-        if first < last:
+        hashed = last > first + ONE and text[first] == HASH and text[first + ONE] == SPACE and np.int64(t) == starts[s]
+        if hashed and is_assignment(text, first, last):
+            comments += 1
+        elif first < last:
             at = p if by_tab else first
             while True:
                 begin = at
                 while at < last and text[at] != TAB and (by_tab or text[at] != SPACE):
                     at += ONE
+                behind = at
+                while begin < behind and text[behind - ONE] == SPACE:
+                    behind -= ONE
+                while begin < behind and text[begin] == SPACE:
+                    begin += ONE
                 if column < n_columns:
-                    begins[t * n_columns + column], ends[t * n_columns + column] = np.int64(begin), np.int64(at)
-                if at > begin:
+                    begins[t * n_columns + column], ends[t * n_columns + column] = np.int64(begin), np.int64(behind)
+                if behind > begin:
                     column += ONE
                 elif by_tab:
-                    return t, s, line, -np.int64(column) - 1
+                    return t, s, line, -np.int64(column) - 1, comments
                 if at >= last:
                     break
                 at += ONE
@@ -107,8 +135,10 @@ def split_lines(
             if column == n_columns:
                 lines[t] = line
                 t += ONE
+            elif hashed:
+                comments += 1
             elif not begins_with(text, first, last, mark):
-                return t, s, line, np.int64(column)
+                return t, s, line, np.int64(column), comments
             elif np.int64(t) > starts[s]:
                 s += ONE
                 starts[s] = np.int64(t)
@@ -119,7 +149,7 @@ def split_lines(
     if np.int64(t) > starts[s]:
         s += ONE
         starts[s] = np.int64(t)
-    return t, s, 0, 0
+    return t, s, 0, 0, comments
 
 
 @kernel

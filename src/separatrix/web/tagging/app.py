@@ -4,7 +4,8 @@
     POST /learn     the same with "tags": what was predicted before, whether that was wrong, the number of corrections
     GET  /info      the tags, how many corrections were learned, the mistakes among them
 
-A token is a string or, for a model of several columns, a list of strings.
+A token is a string or, for a model of several columns, a list of strings; for a model of attributes it is a dict or a list
+of their names, for one of numbers a list of numbers.
 """
 
 from __future__ import annotations
@@ -56,11 +57,18 @@ class TaggingServer:
         self.mistakes += sum(old != new for old, new in zip(before, tags, strict=True))
         return before
 
+    def sequences(self, content: dict[str, Any]) -> list[Any]:
+        """Return the sequences of a request."""
+        sequences = [content["tokens"]] if "tokens" in content else content["sequences"]
+        if not isinstance(sequences, list) or not all(isinstance(sequence, list) for sequence in sequences):
+            raise RequestError(422, '"tokens" must be a list of tokens, and "sequences" a list of such lists')
+        return self.journal.as_tokens(sequences)
+
     async def predict(self, request: Request) -> JSON:
         """POST /predict."""
         await self.gatekeeper.check(request, learning=False)
         content = await _content(request)
-        sequences = _sequences(content)
+        sequences = self.sequences(content)
         async with self.turn:
             tags = await run_in_threadpool(self.tag, sequences)
         return JSON({"tags": tags[0] if "tokens" in content else tags})
@@ -69,7 +77,7 @@ class TaggingServer:
         """POST /learn."""
         await self.gatekeeper.check(request, learning=True)
         content = await _content(request)
-        sequences = _sequences(content)
+        sequences = self.sequences(content)
         if "tags" not in content:
             raise RequestError(422, '"tags" is missing: the true tag of each token')
         tags = [content["tags"]] if "tokens" in content else content["tags"]
@@ -107,14 +115,6 @@ async def _content(request: Request) -> dict[str, Any]:
     if not isinstance(content, dict) or ("tokens" in content) == ("sequences" in content):
         raise RequestError(422, 'the body must be {"tokens": […]} or {"sequences": [[…], …]}')
     return content
-
-
-def _sequences(content: dict[str, Any]) -> list[Any]:
-    """Return the sequences of a request; a token of several columns becomes a tuple."""
-    sequences = [content["tokens"]] if "tokens" in content else content["sequences"]
-    if not isinstance(sequences, list) or not all(isinstance(sequence, list) for sequence in sequences):
-        raise RequestError(422, '"tokens" must be a list of tokens, and "sequences" a list of such lists')
-    return [[tuple(token) if isinstance(token, list) else token for token in sequence] for sequence in sequences]
 
 
 def application(journal: Journal, *, tokens: Tokens, hosts: tuple[str, ...], body_limit: int) -> Starlette:

@@ -66,10 +66,16 @@ class Journal:
             if correction is None:
                 raise DataError(f"{self.path}, line {number:,} is damaged: restore the file from a copy")
             if number > self.learned:
-                self.tagger.partial_fit(*correction)
+                self.tagger.partial_fit(self.as_tokens(correction[0]), correction[1])
                 replayed += 1
         self.learned += replayed
         return replayed
+
+    def as_tokens(self, sequences: list[list[Any]]) -> list[list[Any]]:
+        """Return sequences of JSON as the tagger takes them: a token of several columns becomes a tuple."""
+        if self.tagger.features_.kind != "columns":
+            return sequences
+        return [[tuple(token) if isinstance(token, list) else token for token in sequence] for sequence in sequences]
 
     def append(self, sequences: list[Any], tags: list[Any]) -> None:
         """Put a correction on the disk."""
@@ -101,7 +107,7 @@ def _parsed(line: bytes) -> tuple[list[Any], list[Any]] | None:
     with suppress(ValueError):
         if int(checksum, 16) == crc32(body):
             sequences, tags = json.loads(body)
-            return [[tuple(t) if isinstance(t, list) else t for t in sequence] for sequence in sequences], tags
+            return sequences, tags
     return None
 
 
