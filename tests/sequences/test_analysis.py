@@ -172,4 +172,7 @@ def test_commands_explain_and_trace(tmp_path):
     status, shown = call("trace", data, "--sequence", "--mistake", "1")
     assert status == 0 and shown.startswith("mistake 1: pass 1, step 1, sequence 1;")
     status, shown = call("trace", data, "--sequence", "--html", tmp_path / "t.html")
-    assert status == 0 and (tmp_path / "t.html").read_text().startswith("<!doctype html>")
+    page = (tmp_path / "t.html").read_text()
+    assert status == 0 and page.startswith("<!doctype html>") and "prefers-color-scheme:dark" in page
+    number = call("trace", data, "--sequence")[1].split("sequence ")[1].split(";")[0]
+    assert f"sequence {number}. The true path leads" in page

@@ -116,7 +116,7 @@ def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: 
     from separatrix.data.atomic import replacing
 
     with replacing(html) as name:
-        size = Path(name).write_bytes(trace.to_html().encode())
+        size = Path(name).write_bytes(trace.to_html(first=1).encode())
     click.echo(f"wrote {html} ({size:,} bytes): open it in a browser")
     return 0
 

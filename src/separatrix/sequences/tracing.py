@@ -20,16 +20,24 @@ SHOWN_TAGS = 5
 """So many columns of the trellis are shown as text."""
 WIDEST = 14
 _STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1200px;padding:0 1rem;color:#1b1f24;background:#fff}
-.trellis{overflow-x:auto}table{border-collapse:collapse}
-th,td{padding:.3rem .6rem;text-align:right;border:1px solid #d0d7de}
-th{background:#f6f8fa;font-weight:600;white-space:nowrap}
-td.true{background:#dafbe1;outline:2px solid #1a7f37;outline-offset:-2px}
-td.predicted{background:#ffebe9;outline:2px dashed #cf222e;outline-offset:-2px}td.both{background:#ddf4ff;font-weight:600}
-.changes{display:grid;grid-template-columns:repeat(auto-fit,minmax(20rem,1fr));gap:2rem}
-.changes td:first-child{text-align:left}
+:root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--head:#f6f8fa;--line:#d0d7de;--true:#dafbe1;--true-line:#1a7f37;
+--predicted:#ffebe9;--predicted-line:#cf222e;--both:#ddf4ff}
+@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--paper:#0d1117;--head:#161b22;--line:#3d444d;--true:#12361f;
+--true-line:#3fb950;--predicted:#4b1a1c;--predicted-line:#f85149;--both:#10334f}}
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1200px;padding:0 1rem;color:var(--ink);
+background:var(--paper)}
+.wide{overflow-x:auto}td[colspan='2']{text-align:center}table{border-collapse:collapse}
+th,td{padding:.3rem .6rem;text-align:right;border:1px solid var(--line);white-space:nowrap}
+th{background:var(--head);font-weight:600}
+th[scope=row]{position:sticky;left:0;text-align:left}
+.true{background:var(--true);outline:2px solid var(--true-line);outline-offset:-2px}
+.predicted{background:var(--predicted);outline:2px dashed var(--predicted-line);outline-offset:-2px}
+.both{background:var(--both);font-weight:600}
+.changes{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr));gap:2rem}
+.changes td:first-child,.changes th:first-child{text-align:left;white-space:normal;overflow-wrap:anywhere}
 """
 _KINDS = {(True, True): "both", (True, False): "true", (False, True): "predicted", (False, False): ""}
+_SPOKEN = {"both": "both paths", "true": "true path", "predicted": "predicted path"}
 
 
 class Change(NamedTuple):
@@ -98,26 +106,22 @@ class SequenceTrace:
         chosen = list(dict.fromkeys([*in_dispute, *on_paths, *others]))[:SHOWN_TAGS]
         return sorted(self.tags.index(tag) for tag in chosen)
 
-    def to_html(self) -> str:
-        """Return a page that a browser opens from disk."""
+    def to_html(self, first: int = 0) -> str:
+        """Return a page that a browser opens from disk; sequences are numbered from `first`."""
         m = self.mistake
-        head = "".join(f"<th>{escape(str(tag))}</th>" for tag in self.tags)
+        # The tags of the two paths come first: of many, the others are out of sight.
+        on_paths = {*m.true, *m.predicted}
+        columns = sorted(range(len(self.tags)), key=lambda k: (self.tags[k] not in on_paths, k))
+        head = "".join(f"<th>{escape(str(self.tags[k]))}</th>" for k in columns)
         rows = []
         for t, (token, true, predicted) in enumerate(zip(self.tokens, m.true, m.predicted, strict=True)):
-            cells = []
-            for k, tag in enumerate(self.tags):
-                kind = (
-                    "both"
-                    if tag == true == predicted
-                    else "true"
-                    if tag == true
-                    else "predicted"
-                    if tag == predicted
-                    else ""
-                )
-                spoken = {"both": "both paths", "true": "true path", "predicted": "predicted path"}.get(kind, "")
-                title = f' class="{kind}" title="{spoken}"' if kind else ""
-                cells.append(f"<td{title}>{self.trellis[t, k]:.4g}</td>")
+            marked = {"both": true} if true == predicted else {"true": true, "predicted": predicted}
+            span = f' colspan="{3 - len(marked)}"'
+            cells = [f'<td class="{kind}"{span}>{escape(str(tag))}</td>' for kind, tag in marked.items()]
+            for k in columns:
+                kind = _KINDS[self.tags[k] == true, self.tags[k] == predicted]
+                mark = f' class="{kind}" title="{_SPOKEN[kind]}"' if kind else ""
+                cells.append(f"<td{mark}>{self.trellis[t, k]:.4g}</td>")
             rows.append(f'<tr><th scope="row">{escape(token)}</th>{"".join(cells)}</tr>')
         blocks = []
         for title, sign in (("Raised", 1.0), ("Lowered", -1.0)):
@@ -126,19 +130,17 @@ class SequenceTrace:
                 f"<tr><td>{escape(c.name)}</td><td>{escape(c.tag)}</td><td>{c.amount:+.4g}</td></tr>" for c in changes
             )
             table = f"<table><tr><th>feature</th><th>tag</th><th>change</th></tr>{body}</table>"
-            blocks.append(f"<section><h2>{title}</h2>{table}</section>")
-        key = (
-            '<td class="both">on both paths</td><td class="true">on the true path</td>'
-            '<td class="predicted">on the predicted path</td>'
-        )
+            blocks.append(f'<section class="wide"><h2>{title}</h2>{table}</section>')
+        key = "".join(f'<td class="{kind}">{spoken}</td>' for kind, spoken in _SPOKEN.items())
         return (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Mistake {self.number:,}</title>'
             f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
-            f"<h1>Mistake {self.number:,}</h1><p>Pass {m.pass_number}, step {m.step:,}, sequence {m.sequence}. The true "
-            f"path leads by {m.lead:.4g}; the correction is {m.correction:.4g}. A cell is the score of the best path that "
-            f"ends with this token and tag, before the correction.</p><table><tr>{key}</tr></table>"
-            f'<h2>Trellis</h2><div class="trellis"><table><tr><th>token</th>{head}</tr>{"".join(rows)}</table></div>'
-            f'<div class="changes">{"".join(blocks)}</div></html>\n'
+            f"<h1>Mistake {self.number:,}</h1><p>Pass {m.pass_number}, step {m.step:,}, sequence {m.sequence + first}. The "
+            f"true path leads by {m.lead:.4g}; the correction is {m.correction:.4g}. A cell is the score of the best path "
+            "that ends with this token and tag, before the correction.</p>"
+            f'<div class="wide"><table><tr>{key}</tr></table></div>'
+            '<h2>Trellis</h2><div class="wide"><table><tr><th scope="row">token</th><th>true</th><th>predicted</th>'
+            f'{head}</tr>{"".join(rows)}</table></div><div class="changes">{"".join(blocks)}</div></html>\n'
         )
 
 
