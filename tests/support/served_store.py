@@ -35,6 +35,9 @@ class ServedStore:
     def undo(self, number):
         return orjson.loads(self.writer.undo(number).result(60))
 
+    def forget(self, *numbers):
+        return orjson.loads(self.writer.forget(list(numbers)).result(60))
+
     @property
     def live_model(self):
         return self.writer.buffer._visible

@@ -13,8 +13,9 @@ import pytest
 
 from separatrix.web import ServerError
 from separatrix.web.server import snapshots, store_folder
+from separatrix.web.server.joining import SEGMENT
 from separatrix.web.server.request_reader import RequestError
-from separatrix.web.server.store import KEY_SECONDS, SEGMENT, CommitStore
+from separatrix.web.server.store import KEY_SECONDS, CommitStore
 from separatrix.web.server.store_folder import Head, StoreError
 from separatrix.web.server.store_rows import FORMAT
 from support.served_store import FRESH, ServedStore

@@ -5,7 +5,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, PassiveAggressive, Perceptron
 from separatrix.engine.rules import RULES
-from separatrix.web.server import until_right
+from separatrix.web.server import undo, until_right
 from separatrix.web.server.commits import Commit, SparseRows, merged
 from separatrix.web.server.live_model import LiveModel
 from support.server_process import examples, matrix
@@ -82,7 +82,7 @@ def test_undoing_a_stuck_correction_takes_back_all_of_it():
     commit = model.learn(row, [wrong], [], None, False, persistent=np.array([0]))
     with_them = model.scores(row)[0, 0]
     at = int(commit.stuck[0])
-    model.apply(Commit.unpack(model.undoing(1, commit, at).pack()))
+    model.apply(Commit.unpack(undo.subtracting(model, 1, commit, at).pack()))
     sign = 1.0 if wrong == "spam" else -1.0
     assert model.scores(row)[0, 0] == pytest.approx(with_them - sign * 2.0), "‖x‖² + 1, from the average as well"
 

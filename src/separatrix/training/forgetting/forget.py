@@ -10,6 +10,7 @@ import numpy as np
 
 from separatrix import __version__
 from separatrix.data.errors import DataError
+from separatrix.data.keyed_checksums import keyed, new_key
 from separatrix.data.without_rows import content_of
 from separatrix.engine.labels import as_labels
 from separatrix.engine.rows import Ints, Rows
@@ -18,7 +19,7 @@ from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import learned_checksum
 from separatrix.modelfile.model import Model
 from separatrix.modelfile.registry import CLASSIFIERS
-from separatrix.training.forgetting.receipt import FORMAT, KIND, Receipt, keyed, new_key
+from separatrix.training.forgetting.receipt import FORMAT, KIND, Receipt
 from separatrix.training.forgetting.refitting import (
     Fit,
     featurized,

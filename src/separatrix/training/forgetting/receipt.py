@@ -6,11 +6,9 @@ all but the row may be known) is there only as a checksum with a key, HMAC-SHA25
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,25 +16,14 @@ from typing import Any
 from separatrix import __version__
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError, counted
+from separatrix.data.keyed_checksums import keyed
 
 KIND = "separatrix forget"
 FORMAT = 1
-KEY_BYTES = 32
 
 
 class ReceiptError(DataError):
     """A file is not a receipt that can be read."""
-
-
-def new_key() -> bytes:
-    """Return a random key for the checksums of one receipt."""
-    return secrets.token_bytes(KEY_BYTES)
-
-
-def keyed(key: bytes, content: Any) -> str:
-    """Return the checksum of a text, or of JSON values, with a key."""
-    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, ensure_ascii=False, default=str)
-    return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 class Receipt(dict[str, Any]):

@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from separatrix.web.server import writer as writers
+from separatrix.web.server.forgetting.erasing import has_traces
 from separatrix.web.server.jobs import Job
 from separatrix.web.server.request_reader import Limits
 from separatrix.web.server.store import CommitStore
@@ -125,7 +126,8 @@ class PooledWriter(Writer):
     def needs_tending(self) -> bool:
         """Return whether something was learned since the store was last maintained, or has to be tried again."""
         is_snapshot_due = time.monotonic() >= self._snapshot_due and self._has_many_commits()
-        return self.store.last != self._tended or self._is_behind or bool(self.keeper_trouble) or is_snapshot_due
+        is_unfinished = self._is_behind or has_traces(self.store) or bool(self.keeper_trouble)
+        return self.store.last != self._tended or is_unfinished or is_snapshot_due
 
     def tend(self) -> None:
         """Maintain the store; what fails is tried again a second later."""

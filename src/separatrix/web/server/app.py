@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.applications import Starlette
@@ -24,6 +24,9 @@ from starlette.responses import FileResponse, Response
 from separatrix.learners.online import OnlineLearner
 from separatrix.web.server import citations, openapi, queries, snapshots
 from separatrix.web.server.bodies import BodyReader, PartedResponse, ReleaseMiddleware
+from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.forgetting.act import unchanging
+from separatrix.web.server.forgetting.numbers import forgotten_numbers
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.writer import Writer
@@ -39,6 +42,8 @@ LEAST_DELAY, MOST_DELAY = 1.0, 10.0
 """The seconds after which a request with a wrong token is answered."""
 LOG_SECONDS = 10.0
 """Wrong tokens are logged at most once in this time."""
+MOST_FORGOTTEN = 10_000
+"""A request may forget so many examples."""
 _KEY = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 PAGES = {
     "/": ("index.html", "text/html"),
@@ -152,6 +157,10 @@ def application(
             return read(body, labelled), body, in_lines
         return await asyncio.to_thread(read, body, labelled), body, in_lines
 
+    async def of_store(read: Callable[[DoubleBuffer], Any]) -> Any:
+        """Return what the store and the model that belongs to it say."""
+        return await asyncio.to_thread(unchanging, writer, read)
+
     async def predict(request: Request) -> Response:
         await allowed.check(request, False)
         parsed, body, in_lines = await examples(request, False)
@@ -159,7 +168,7 @@ def application(
             request_metrics.predicted += 1
             reply = queries.predictions(writer.buffer, parsed, ask)[0]
             if _cites(body):
-                cited = await asyncio.to_thread(citations.citations, reading_store, writer.buffer, parsed)
+                cited = await of_store(lambda buffer: citations.citations(reading_store, buffer, parsed))
                 reply |= {"citations": cited}
             return JSON(reply)
         if _cites(body, True):
@@ -204,6 +213,15 @@ def application(
         number = _number_in(await bodies.body(request), "mistake")
         return Response(await asyncio.wrap_future(writer.undo(number)), media_type="application/json")
 
+    async def forget(request: Request) -> Response:
+        await allowed.check(request, True)
+        numbers = _numbers_in(await bodies.body(request))
+        return Response(await asyncio.wrap_future(writer.forget(numbers)), media_type="application/json")
+
+    async def forgotten(request: Request) -> Response:
+        await allowed.check(request, False)
+        return JSON({"receipts": [forgetting.receipt for forgetting in writer.store.forgettings]})
+
     async def unpin(request: Request) -> Response:
         await allowed.check(request, True)
         number = _number_in(await bodies.body(request), "example")
@@ -216,12 +234,13 @@ def application(
     async def ledger(request: Request) -> Response:
         await allowed.check(request, False)
         before, limit = (_query_number(request, name, most) for name, most in (("before", 2**62), ("limit", 500)))
-        return JSON(await asyncio.to_thread(queries.ledger_page, reading_store, writer.buffer, before, limit or 50))
+        return JSON(await of_store(lambda buffer: queries.ledger_page(reading_store, buffer, before, limit or 50)))
 
     async def stats(request: Request) -> Response:
         await allowed.check(request, False)
         with writer.buffer.reading() as (live_model, number):
             reply = live_model.progressive.summary(live_model.classes)
+            reply["forgotten"] = len(forgotten_numbers(writer.store.forgettings))
             reply |= {"features": live_model.n_names, "commits": number, "learner": _learner_name(live_model.learner)}
         reply |= {
             "waiting": writer.waiting,
@@ -253,9 +272,9 @@ def application(
             raise RequestError(503, trouble, 5)
         return JSON({"status": "ready"})
 
-    for handler in (predict, learn, explain, undo, unpin):
+    for handler in (predict, learn, explain, undo, forget, unpin):
         app.add_route(f"/{handler.__name__}", handler, methods=["POST"])
-    for handler in (ledger, regressions, stats, model, metrics, healthz, readyz):
+    for handler in (ledger, regressions, forgotten, stats, model, metrics, healthz, readyz):
         app.add_route(f"/{handler.__name__}", handler, methods=["GET"])
     app.add_route("/openapi.json", page_of(orjson.dumps(schema), "application/json"))
     for path, (name, kind) in PAGES.items():
@@ -317,6 +336,22 @@ def _number_in(body: bytes, name: str) -> int:
         origin = {"mistake": "from the ledger", "example": 'which is "examples" in the answer to /learn'}[name]
         raise RequestError(422, f'send {{"{name}": number}}, with a number {origin}')
     return number
+
+
+def _numbers_in(body: bytes) -> list[int]:
+    """Return the numbers of the examples that a request to forget names."""
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RequestError(400, f"invalid JSON: {error}") from None
+    numbers = fields.get("examples") if isinstance(fields, dict) else None
+    if not (isinstance(numbers, list) and 0 < len(numbers) <= MOST_FORGOTTEN):
+        example = 'send {"examples": [17, 23]}, with numbers that are "examples" in the answers to /learn'
+        raise RequestError(422, f"{example}; at most {MOST_FORGOTTEN:,} at a time")
+    wrong = [number for number in numbers if type(number) is not int or not 0 < number <= 2**53]
+    if wrong:
+        raise RequestError(422, f"{str(wrong[0])!r:.60} is not the number of an example: these count from 1")
+    return numbers
 
 
 def _query_number(request: Request, name: str, most: int) -> int | None:

@@ -15,7 +15,8 @@ import numpy as np
 from separatrix.engine.rows import Floats
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
-from separatrix.web.server.queries import known_rows, source_of
+from separatrix.web.server.forgetting.numbers import forgotten_numbers
+from separatrix.web.server.queries import example_of, known_rows, source_of
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_rows import COLUMNS, StoredCommit
@@ -60,10 +61,10 @@ def citations(store: CommitStore, buffer: DoubleBuffer, examples: RequestExample
         np.add.at(dense, row.indices, row.data)
         elapsed = live_model.steps - run.ledger.average_after
         after, bias = run.ledger.average_after, run.bias
-        classes, first_step = [*live_model.classes, None], live_model.steps - live_model.progressive.examples
-        total = live_model.progressive.mistakes
+        classes, total = [*live_model.classes, None], live_model.progressive.mistakes
+    forgotten = forgotten_numbers(store.forgettings)
     considered, whole, until = 0, 0.0, time.monotonic() + MOST_SECONDS
-    best: list[tuple[float, int, float, float, int, Commit]] = []
+    best: list[tuple[float, int, float, StoredCommit, int, Commit]] = []
     query = f"SELECT {COLUMNS} FROM commits WHERE last <= ? AND (mistakes > 0 OR undoes IS NOT NULL) ORDER BY last DESC"
     for columns in store.db.execute(query, (number,)):
         stored = StoredCommit(*columns).checked()
@@ -82,7 +83,7 @@ def citations(store: CommitStore, buffer: DoubleBuffer, examples: RequestExample
         considered, whole = considered + len(added), whole + float(added.sum())
         strongest = np.argsort(-np.abs(added), kind="stable")[:MOST_CITED]
         for at in strongest[added[strongest] != 0.0].tolist():
-            entry = (abs(float(added[at])), stored.mistakes_before + at + 1, float(added[at]), stored.time, at, commit)
+            entry = (abs(float(added[at])), stored.mistakes_before + at + 1, float(added[at]), stored, at, commit)
             heapq.heappush(best, entry)
         while len(best) > MOST_CITED:
             heapq.heappop(best)
@@ -91,14 +92,14 @@ def citations(store: CommitStore, buffer: DoubleBuffer, examples: RequestExample
     corrections = [
         {
             "number": mistake,
-            "example": int(commit.step[at]) - first_step,
-            "time": when,
+            "example": example_of(stored, commit, at, forgotten),
+            "time": stored.time,
             "raised": classes[commit.up[at]],
             "lowered": classes[commit.down[at]],
             "adds": value,
             **source_of(commit, at, buffer.index),
         }
-        for _, mistake, value, when, at, commit in sorted(best, reverse=True)
+        for _, mistake, value, stored, at, commit in sorted(best, reverse=True)
     ]
     counts = {"considered": considered, "of": total, "sum": whole}
     return {"lead": lead, "against": live_model.labels[rival], "corrections": corrections, **counts}

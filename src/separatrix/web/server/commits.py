@@ -98,6 +98,8 @@ class Commit:
     kept: SparseRows | None = None
     kept_class: Ints = field(default_factory=lambda: NO_POSITIONS)
     """All examples and their classes, if the server keeps them."""
+    kept_sources: list[Any] | None = None
+    """The texts or table rows of all examples that are kept; None stands for one that is not known."""
     until_right: Ints = field(default_factory=lambda: NO_POSITIONS)
     """The positions of the examples that were corrected until they were judged right, among the n."""
     stuck: Ints = field(default_factory=lambda: NO_POSITIONS)
@@ -110,9 +112,17 @@ class Commit:
         """The number of mistakes that it adds to the ledger."""
         return 0 if self.undoes is not None else len(self.step)
 
+    @property
+    def positions(self) -> Ints:
+        """The position of the example of each mistake, among the n."""
+        positions: Ints = self.step - (self.steps - self.n) - 1
+        return positions
+
     def pack(self) -> bytes:
         """Return the commit as bytes."""
         facts = {name: getattr(self, name) for name in _FACTS} | {"kept": self.kept is not None}
+        if self.kept_sources is not None:  # among which those of the mistakes are
+            facts |= {"sources": None, "kept_sources": self.kept_sources}
         arrays: dict[str, Array] = {name: _narrow(getattr(self, name)) for name in _ARRAYS}
         arrays |= {name: _narrow(array) for name in _LATER if (array := getattr(self, name)).size}
         for name, block in (("rows", self.rows), ("kept", self.kept)):
@@ -132,7 +142,10 @@ class Commit:
             fields[name] = SparseRows(*(_wide(arrays[f"{name}.{part}"]) for part in _PARTS))
         facts["arrivals"] = [(n_before, label) for n_before, label in facts["arrivals"]]
         facts["ends"] = tuple(facts.get("ends", (-1, -1)))
-        return cls(**facts, **fields)
+        commit = cls(**facts, **fields)
+        if commit.kept_sources is not None:
+            commit.sources = [commit.kept_sources[at] for at in commit.positions.tolist()]
+        return commit
 
 
 _FACTS = ("n", "steps", "tally", "radius", "names", "arrivals", "sources", "undoes", "rebuilt", "changes", "ends")
@@ -169,6 +182,8 @@ def merged(commits: list[Commit]) -> Commit:
     ends = [commit.ends for commit in commits if commit.n]
     has_sources = any(commit.sources is not None for commit in commits)
     sources = [source for commit in commits for source in commit.sources or [None] * len(commit.step)]
+    has_kept_sources = any(commit.kept_sources is not None for commit in commits)
+    kept_sources = [source for commit in commits for source in commit.kept_sources or [None] * commit.n]
     all_kept = all(commit.kept is not None for commit in commits)
     concatenated = ("step", "up", "down", "correction", "shrink", "wrong_class", "kept_class")
     joined: dict[str, Any] = {name: np.concatenate([getattr(commit, name) for commit in commits]) for name in concatenated}
@@ -191,4 +206,5 @@ def merged(commits: list[Commit]) -> Commit:
         changes=sum(commit.changes for commit in commits) + sum(a[1] != b[0] for a, b in pairwise(ends)),
         ends=(ends[0][0], ends[-1][1]) if ends else (-1, -1),
         kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if all_kept else None,
+        kept_sources=kept_sources if has_kept_sources and all_kept else None,
     )

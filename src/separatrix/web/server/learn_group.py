@@ -9,7 +9,8 @@ import numpy as np
 from separatrix.web.server.commits import Commit, SparseRows, stacked
 from separatrix.web.server.jobs import LearnRequest, replies_to
 from separatrix.web.server.regressions import Changes, Marks
-from separatrix.web.server.request_reader import RequestExamples
+from separatrix.web.server.request_reader import RequestError, RequestExamples
+from separatrix.web.server.store_rows import FORGOTTEN_REQUEST
 
 if TYPE_CHECKING:
     from separatrix.web.server.writer import Writer
@@ -52,3 +53,18 @@ class LearnGroup:
     def replies(self, commit: Commit, examples: int, mistakes_before: int, changes: Changes) -> list[bytes]:
         """Return the reply to each request, after `examples` examples and before the last commit's mistakes."""
         return replies_to(commit, [block.n for block in self._blocks], examples, mistakes_before, changes.broken)
+
+
+def answered_before(writer: Writer, request: LearnRequest) -> bool:
+    """Answer a request whose key was used before; return whether it was."""
+    original = writer.store.reply_under(request.key)
+    if original is None:
+        return False
+    writer.keyed_again += 1
+    if original[0] == FORGOTTEN_REQUEST:
+        reason = "examples that were sent under this Idempotency-Key were forgotten, and are not learned again"
+        raise RequestError(410, f"{reason}; send what is to be learned under another key")
+    if original[0] != request.body:
+        raise RequestError(422, "this Idempotency-Key was used for another request")
+    request.answer.set_result(original[1])
+    return True

@@ -54,7 +54,7 @@ class LiveModel:
         self._numbered = trained.n_features_in_ if is_unnamed else 0
         self.progressive = ProgressiveValidation()
         self.table = ClassTable()
-        self.n_names = 0
+        self.n_names = self.forgets = 0
         self.run: Run | None = None
         if hasattr(trained, "run_"):
             self._resume(trained.run_)
@@ -78,13 +78,14 @@ class LiveModel:
         if sorted(facts["classes"]) != sorted(live_model.classes):
             raise ValueError("the classes of the snapshot are not those of its model")
         live_model.table.renumber(facts["classes"])
-        live_model.n_names = int(facts["names"])
+        live_model.n_names, live_model.forgets = int(facts["names"]), int(facts.get("forgets", 0))
         live_model.progressive = ProgressiveValidation.resumed(facts["progressive"])
         return live_model
 
     def facts(self) -> dict[str, Any]:
-        """Return what a snapshot records beside the model itself."""
-        return {"classes": self.classes, "names": self.n_names, "progressive": self.progressive.state()}
+        """Return what a snapshot records beside the model itself, among it how often the store had forgotten examples."""
+        facts = {"classes": self.classes, "names": self.n_names, "progressive": self.progressive.state()}
+        return facts | ({"forgets": self.forgets} if self.forgets else {})
 
     # Classes.
 
@@ -213,6 +214,7 @@ class LiveModel:
             ends=(int(numbers[0]), int(numbers[-1])) if block.n else (-1, -1),
             kept=block if keep else None,
             kept_class=numbers if keep else NO_POSITIONS,
+            kept_sources=sources if keep else None,
             until_right=persistent,
             stuck=np.array(stuck, np.int64),
             unresolved=tuple(unresolved),
@@ -269,8 +271,9 @@ class LiveModel:
             if label is not None:
                 self._add_class(label, width, n_classes)
             self._correct(commit, begin, end)
-        assert self.run is not None
         run = self.run
+        if run is None:  # every example so far was forgotten
+            return
         run.ledger.steps, run.tally, run.radius_squared = commit.steps, np.array(commit.tally), commit.radius
         self._count(commit)
 
@@ -307,20 +310,6 @@ class LiveModel:
         self.progressive.undone += commit.undoes is not None
         self.progressive.advance(commit.n, commit.mistakes, commit.wrong, commit.wrong_class, commit.met)
         self.progressive.watch(commit.met, commit.changes, *commit.ends)
-
-    def undoing(self, number: int, mistake: Commit, at: int) -> Commit:
-        """Return the commit that subtracts mistake `at` of an earlier commit; the caller applies it."""
-        run = self.run
-        assert run is not None
-        here = slice(at, at + 1)
-        none = np.empty(0, np.int64)
-        return Commit(
-            *(0, self.steps, run.tally.tolist(), float(run.radius_squared), mistake.step[here], mistake.up[here]),
-            *(mistake.down[here], -mistake.correction[here], np.empty(0), mistake.rows.take(np.array([at]))),
-            *(none, none, np.zeros(len(self.classes), np.int64)),
-            undoes=number,
-            stuck=np.flatnonzero(mistake.stuck == at) * 0,
-        )
 
     # Reading.
 

@@ -63,6 +63,8 @@ class ProgressiveValidation:
 
     def __init__(self) -> None:
         self.examples = self.errors = self.mistakes = self.undone = 0
+        self.left_out = 0
+        """The examples that were learned once and are left out now: they were forgotten, or undone exactly."""
         self.met: list[int] = []
         """The number of examples of each class, by class number."""
         self.missed: list[int] = []
@@ -72,6 +74,15 @@ class ProgressiveValidation:
         self.changes, self.last_class = 0, -1
         self.windows = Windows(MOST_WINDOWS, folding=True)
         self.recent = Windows(RECENT + EARLIER + 1, folding=False)
+
+    @property
+    def numbered(self) -> int:
+        """The number of the last example: those that are left out keep their numbers."""
+        return self.examples + self.left_out
+
+    def leave_out(self, numbered: int) -> None:
+        """Let the last example have a number: those that were not counted here are left out."""
+        self.left_out = max(0, numbered - self.examples)
 
     def advance(self, n: int, mistakes: int, wrong: Ints, wrong_class: Array, met: Array) -> None:
         """Count n examples, `met[k]` of class k; the errors are at positions `wrong` and of classes `wrong_class`."""
@@ -136,6 +147,8 @@ class ProgressiveValidation:
     def state(self) -> dict[str, Any]:
         """Return the state for a snapshot."""
         counts: dict[str, Any] = {name: getattr(self, name) for name in ("examples", "errors", "mistakes", "undone")}
+        if self.left_out:
+            counts["left_out"] = self.left_out
         if self.watched:
             counts |= {"watched": list(self.watched), "changes": self.changes, "last_class": self.last_class}
         return counts | {
@@ -151,6 +164,7 @@ class ProgressiveValidation:
         counts = cls()
         for name in ("examples", "errors", "mistakes", "undone"):
             setattr(counts, name, int(state[name]))
+        counts.left_out = int(state.get("left_out", 0))
         counts.met, counts.missed = list(state["met"]), list(state["missed"])
         counts.watched = list(state.get("watched", ()))
         counts.changes, counts.last_class = int(state.get("changes", 0)), int(state.get("last_class", -1))

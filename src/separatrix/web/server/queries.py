@@ -16,15 +16,18 @@ from separatrix.analysis.explaining import by_columns, feature_namer, lead_of, r
 from separatrix.analysis.explanation import BIAS, Explanation, Term
 from separatrix.data.arrow_arrays import text_array, value_array
 from separatrix.engine.asking import asking_probability, margins
+from separatrix.engine.rows import Ints
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.commits import Commit, SparseRows
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.forgetting.numbers import forgotten_numbers, numbers_of
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.pins import read_pins
 from separatrix.web.server.request_reader import RequestError, RequestExamples
 from separatrix.web.server.store import CommitStore
+from separatrix.web.server.store_rows import StoredCommit
 from separatrix.web.server.vectors import packed_vector
 
 MOST_SCORES = 10
@@ -143,8 +146,8 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
     """Return a page of mistakes with numbers below `before`, newest first."""
     undone = store.undone()
     with buffer.reading() as (live_model, _):
-        classes, base = [*live_model.classes, None], live_model.steps - live_model.progressive.examples
-        total = live_model.progressive.mistakes
+        classes, total = [*live_model.classes, None], live_model.progressive.mistakes
+    forgotten = forgotten_numbers(store.forgettings)
     mistakes: list[dict[str, Any]] = []
     size, before = 0, 1 << 62 if before is None else before
     while len(mistakes) < limit and size < PAGE_BYTES:
@@ -152,11 +155,11 @@ def ledger_page(store: CommitStore, buffer: DoubleBuffer, before: int | None, li
         if not page:
             break
         before = page[-1][0]
-        for number, when, at, commit in page:
+        for number, stored, at, commit in page:
             mistake = {
                 "number": number,
-                "time": when,
-                "example": int(commit.step[at]) - base,
+                "time": stored.time,
+                "example": example_of(stored, commit, at, forgotten),
                 "raised": classes[commit.up[at]],
                 "lowered": classes[commit.down[at]],
                 "correction": float(commit.correction[at]),
@@ -185,10 +188,17 @@ def regressions_page(store: CommitStore) -> dict[str, Any]:
     return {"pinned": [pin.example for pin in pins], "regressions": listed}
 
 
+def example_of(stored: StoredCommit, commit: Commit, at: int, forgotten: Ints) -> int:
+    """Return the number of the example of mistake `at` of a commit."""
+    return int(numbers_of(stored.examples, commit.n, forgotten)[commit.positions[at]])
+
+
 def source_of(commit: Commit, at: int, index: FeatureIndex | None) -> dict[str, Any]:
     """Return the example of a mistake in the form of the request."""
     if commit.sources is not None:
         source = commit.sources[at]
+        if source is None:  # its mistake was only made when another example was forgotten
+            return {}
         return {"text" if isinstance(source, str) else "row": source}
     if index is None:
         here = slice(int(commit.rows.indptr[at]), int(commit.rows.indptr[at + 1]))

@@ -7,7 +7,6 @@ of each pinned value with its weight, for each class: there are at most MOST_PIN
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -45,9 +44,18 @@ class Marks:
         self.persistent += [before + at for at in examples.until_right]
         self._pinned += [(before + at, examples.labels[at], reader.source(examples, at)) for at in examples.pinned]
 
-    def pins(self, examples_before: int, number: int) -> list[Pin]:
-        """Return the pins of commit `number`, which so many examples precede."""
-        return [Pin(examples_before + at + 1, number, label, source) for at, label, source in self._pinned]
+    def pins(self, place: Place) -> list[Pin]:
+        """Return the pins of a commit."""
+        return [Pin(place.examples_before + at + 1, place.number, label, source) for at, label, source in self._pinned]
+
+
+class Place(NamedTuple):
+    """A commit's number, how many mistakes and examples come before it, and its time."""
+
+    number: int
+    mistakes_before: int
+    examples_before: int
+    time: float
 
 
 class Changes(NamedTuple):
@@ -83,12 +91,10 @@ class RegressionSet:
         live_model: LiveModel,
         index: FeatureIndex | None,
         commit: Commit,
-        number: int,
-        mistakes_before: int,
-        marks: Marks | None = None,
+        place: Place,
+        new: Iterable[Pin] = (),
     ) -> Changes:
-        """Return what commit `number`, which `live_model` has learned, changes; nothing is changed yet."""
-        new = [] if marks is None else marks.pins(live_model.progressive.examples - commit.n, number)
+        """Return what a commit, which `live_model` has learned and which has `new` pins, changes; nothing is changed yet."""
         pins = dict(self.pins)
         statements: list[Statement] = []
         for pin in new:
@@ -112,8 +118,8 @@ class RegressionSet:
                 work += len(commit.rows.data)
                 row = rows.take(np.array([at]))
                 row = row._replace(indices=columns[row.indices])
-                cause = _cause(live_model, commit, mistakes_before, pin, prediction, row if work <= _BLAME_WORK else None)
-                broken_now = {"prediction": prediction, "commit": number, "since": time.time(), "by": cause}
+                cause = _cause(live_model, commit, place, pin, prediction, row if work <= _BLAME_WORK else None)
+                broken_now = {"prediction": prediction, "commit": place.number, "since": place.time, "by": cause}
                 pins[example] = replace(pin, broken=broken_now)
                 broken.append(pins[example])
             statements.append(pins[example].statement())
@@ -143,13 +149,12 @@ class RegressionSet:
 
 
 def _cause(
-    live_model: LiveModel, commit: Commit, mistakes_before: int, pin: Pin, prediction: Any, row: SparseRows | None
+    live_model: LiveModel, commit: Commit, place: Place, pin: Pin, prediction: Any, row: SparseRows | None
 ) -> dict[str, Any]:
     """Return what broke a pin: the examples of the commit and, of its corrections, the one that pushed the pin most."""
     if commit.undoes is not None:
         return {"undone": commit.undoes}
-    until = live_model.progressive.examples
-    cause: dict[str, Any] = {"examples": [until - commit.n + 1, until], "mistake": None}
+    cause: dict[str, Any] = {"examples": [place.examples_before + 1, live_model.progressive.numbered], "mistake": None}
     if row is not None and commit.mistakes:
         dense = np.zeros(live_model.width)
         np.add.at(dense, row.indices, row.data)
@@ -159,5 +164,5 @@ def _cause(
         )
         strongest = int(np.argmin(pushes))
         if pushes[strongest] < 0.0:
-            cause["mistake"] = mistakes_before + strongest + 1
+            cause["mistake"] = place.mistakes_before + strongest + 1
     return cause

@@ -208,7 +208,7 @@ class _Repair:
             last, mistakes, examples = row.last, row.mistakes_before + row.mistakes, row.examples
         if last < end:
             counts = ProgressiveValidation.resumed(self.facts[end]["progressive"])
-            examples = counts.examples
+            examples = counts.numbered
             gaps.append(Gap(last + 1, end, max(mistakes, counts.mistakes), examples, base))
         return commits, gaps, examples
 
@@ -272,7 +272,7 @@ def _readable_rows(folder: Path, most: int) -> _Rows:
         return _Rows(base, commits, keys, has_all_keys, pinned, has_all_pins)
     with suppress(sqlite3.DatabaseError), closing(_readable(folder)) as db:
         with suppress(sqlite3.DatabaseError):
-            for name, value, checksum in db.execute("SELECT name, value, sum FROM base LIMIT 100"):
+            for name, value, checksum in db.execute("SELECT name, value, sum FROM base LIMIT 100000"):
                 if isinstance(value, bytes) and checksum_of(name, value) == checksum:
                     base[name] = orjson.loads(value)
         commits = list(_readable_commits(db, most))

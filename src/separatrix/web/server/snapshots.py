@@ -24,6 +24,7 @@ from separatrix.learners.linear import AveragedLearner, LastLearner, PassiveAggr
 from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
+from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import REMEDY, StoreError
@@ -166,12 +167,25 @@ class ModelSnapshot(NamedTuple):
         save(self.model, path, facts=self.facts, ledger=False)
 
 
+def write_newest(store: CommitStore, buffer: DoubleBuffer, newest: int) -> int:
+    """Write a snapshot of the last commit that readers see, unless `newest` is of this commit; return its number."""
+    with buffer.reading() as (live_model, number):
+        if number == newest or live_model.run is None:
+            return newest
+        snapshot = ModelSnapshot.of(store, number, live_model, buffer.names(live_model), stays=True)
+    snapshot.write(path_of(store.folder, number))
+    remove_old_snapshots(store)
+    return number
+
+
 def read_snapshot(store: CommitStore, path: Path, number: int) -> tuple[LiveModel, list[str] | None]:
     """Return the model of the snapshot of a commit, and the names of its features."""
     model = load(path, plain=True)
     position = model.facts.get("server", {})
     if position.get("store") != store.base["model"]["id"] or position.get("commit") != number:
         raise ModelFileError(f"{path} is not a snapshot of this store")
+    if any(forgetting.commit <= number for forgetting in store.forgettings[int(position.get("forgets", 0)) :]):
+        raise ModelFileError(f"{path} has learned from examples that were forgotten since")
     names = feature_names(store, model)
     names = None if names is None else names[: int(position["names"])]
     return LiveModel.resumed(model, position), names
@@ -199,6 +213,7 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
             f"its end is missing{REMEDY}"
         )
     live_model, names, number = _base(store, numbers, end)
+    live_model.forgets = len(store.forgettings)
     for stored in store.commits(number, end):
         commit = stored.commit
         if commit.rebuilt:
@@ -207,6 +222,8 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
             live_model.apply(commit)
             if names is not None:
                 names.extend(commit.names)
+        live_model.forgets = len(store.forgettings)
+        live_model.progressive.leave_out(stored.examples)
     return live_model, names, number
 
 
@@ -266,7 +283,6 @@ def _rebuilt(store: CommitStore, number: int, names: list[str] | None) -> tuple[
         live_model = relearned(store, undone, number)
         if live_model is None:
             raise StoreError(f"{store.folder}: the model of commit {number:,} cannot be read: {error}{REMEDY}") from None
-        live_model.progressive.undone = len(undone)
         return live_model, names
 
 
@@ -278,7 +294,7 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
         return None
     if not store.leads(0, until):
         return None
-    classes = list(live_model.classes)
+    classes, examples = list(live_model.classes), 0
     for stored in store.commits(0, until):
         commit = stored.commit
         if stored.undoes is not None:
@@ -286,9 +302,8 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
         if commit.kept is None:
             return None
         classes += [label for _, label in commit.arrivals]
-        positions = [n - stored.mistakes_before - 1 for n in undone]
-        steps = commit.step[[at for at in positions if 0 <= at < stored.mistakes]]
-        rows = np.setdiff1d(np.arange(commit.n), steps - (commit.steps - commit.n) - 1)
+        examples, mistakes = stored.examples, [n - stored.mistakes_before - 1 for n in undone]
+        rows = np.delete(np.arange(commit.n), commit.positions[[at for at in mistakes if 0 <= at < stored.mistakes]])
         if not rows.size and live_model.run is None:
             live_model.n_names += len(commit.names)
             continue
@@ -296,6 +311,8 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
         persistent = np.flatnonzero(np.isin(rows, commit.until_right))
         live_model.learn(commit.kept.take(rows), labels, commit.names, None, False, persistent=persistent)
     live_model.renumber(classes)
+    live_model.progressive.undone, live_model.forgets = len(undone), len(store.forgettings)
+    live_model.progressive.leave_out(examples)
     return live_model
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,9 @@ from separatrix import __version__
 from separatrix.web.server import pins
 from separatrix.web.server import store_folder as folders
 from separatrix.web.server import store_rows as rows
-from separatrix.web.server.commits import Commit, merged
+from separatrix.web.server.commits import Commit
+from separatrix.web.server.forgetting.numbers import FORGOTTEN, Forgetting
+from separatrix.web.server.joining import joined
 from separatrix.web.server.store_folder import REMEDY, Head, StoreError, StoreFolder, read_head, read_only
 from separatrix.web.server.store_rows import COLUMNS, KEY_COLUMNS, Gap, KeyedReply, StoredCommit, checksum_of
 
@@ -32,8 +34,6 @@ log = logging.getLogger("separatrix.serve")
 KEYS_KEPT = 1_000_000
 KEY_SECONDS = 24 * 3600.0
 """An idempotency key is remembered for a day of serving, and at most the newest million are."""
-SEGMENT = 4096
-"""Compaction joins consecutive commits until they hold so many examples."""
 
 
 class CommitStore:
@@ -45,7 +45,7 @@ class CommitStore:
         self.last = self.mistakes = self.examples = 0
         self.base: dict[str, Any] = {}
         self._place: StoreFolder | None = None
-        self._head_trouble, self._is_unsynced = "", False
+        self._head_trouble, self._is_unsynced, self._joined_until = "", False, 0
         self.db: sqlite3.Connection
         try:
             self._open()
@@ -91,6 +91,11 @@ class CommitStore:
             self._place.hold()
             self._served = self.db.execute("SELECT max(served) FROM keys").fetchone()[0] or 0.0
             self._opened = time.monotonic()
+
+    @property
+    def forgettings(self) -> list[Forgetting]:
+        """What was forgotten, in order."""
+        return [Forgetting.of(name, entry) for name, entry in sorted(self.base.items()) if name.startswith(FORGOTTEN)]
 
     @property
     def gaps(self) -> list[Gap]:
@@ -164,9 +169,12 @@ class CommitStore:
 
     def describe(self, name: str, value: dict[str, Any]) -> None:
         """Record a fact about the store, such as what the model started from."""
+        self._enter(name, value)
+        self.base[name] = value
+
+    def _enter(self, name: str, value: dict[str, Any]) -> None:
         encoded = orjson.dumps(value)
         self.db.execute("INSERT OR REPLACE INTO base VALUES (?, ?, ?)", (name, encoded, checksum_of(name, encoded)))
-        self.base[name] = value
 
     def problem(self) -> str:
         """Return why nothing can be stored at the moment; empty if nothing is known to be wrong."""
@@ -238,12 +246,19 @@ class CommitStore:
             raise StoreError(f"the store cannot be read, so it is not known whether this was stored: {error}") from None
         return row is not None and row[0] == checksum
 
+    def has(self, number: int, commit: Commit) -> bool:
+        """Return whether the store has this very commit, although writing it has failed."""
+        return any(stored.body == commit.pack() for stored in self.commits(number - 1, number))
+
     def reread(self) -> None:
         """Take up what the file has beyond what is known here, after a write of which nobody knows how it ended."""
         self._roll_back()
         if self._is_unsynced:  # the log may hold a commit whose sync failed, and a kill would bring it back: write over it
             self.describe("opened", self.base["opened"])
             self._is_unsynced = False
+        self.base |= {name: orjson.loads(value) for name, value in self.db.execute("SELECT name, value FROM base")}
+        query = "SELECT mistakes_before + mistakes FROM commits WHERE last = ?"
+        (self.mistakes,) = self.db.execute(query, (self.last,)).fetchone() or (self.mistakes,)
         for row in self.db.execute(f"SELECT {COLUMNS} FROM commits WHERE last > ? ORDER BY last", (self.last,)):
             stored = StoredCommit(*row).checked()
             if stored.first != self.last + 1:
@@ -278,12 +293,13 @@ class CommitStore:
         """Delete old keys and join some small commits up to number `until`; return how many rows were removed."""
         oldest = self._served + time.monotonic() - self._opened - KEY_SECONDS
         with self._writing():
-            self.db.execute("DELETE FROM keys WHERE served < ?", (oldest,))
+            self.db.execute("DELETE FROM keys WHERE served < ? AND request != x''", (oldest,))  # forgotten ones stay
             excess = self.db.execute("SELECT count(*) FROM keys").fetchone()[0] - KEYS_KEPT
             if excess > 0:
                 oldest_keys = "SELECT key FROM keys ORDER BY served, number LIMIT ?"
                 self.db.execute(f"DELETE FROM keys WHERE key IN ({oldest_keys})", (excess,))
-            return self._join(until)
+            removed, self._joined_until = joined(self, self._joined_until, until)
+            return removed
 
     def change(self, statements: Iterable[pins.Statement]) -> None:
         """Change tables other than that of the commits, in one transaction; after a StoreError nothing was changed."""
@@ -293,6 +309,23 @@ class CommitStore:
                     self.db.execute(*statement)
         except sqlite3.Error as error:
             raise StoreError(f"the store cannot be written: {error}") from None
+
+    def rewrite(self, change: Callable[[], tuple[str, dict[str, Any], int]]) -> None:
+        """Make one transaction of a change of the commits, and of the entry that says so.
+
+        `change` returns the name of the entry, the entry, and how many mistakes there are now. After a StoreError nothing
+        was changed.
+        """
+        name, entry, mistakes = "", dict[str, Any](), 0
+        try:
+            with self._writing():
+                name, entry, mistakes = change()
+                self._enter(name, entry)
+        except sqlite3.Error as error:
+            self._is_unsynced = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_IOERR
+            if not self.db.execute("SELECT 1 FROM base WHERE name = ?", (name,)).fetchone():
+                raise StoreError(f"the store cannot be written: {error}") from None
+        self.base[name], self.mistakes, self._joined_until = entry, mistakes, 0
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -304,39 +337,6 @@ class CommitStore:
         except BaseException:
             self._roll_back()
             raise
-
-    def _join(self, until: int) -> int:
-        """Join the next small commits, none across a gap or its snapshot; return how many rows were removed."""
-        needed = {gap.snapshot for gap in self.gaps}
-        small = self.db.execute(
-            f"SELECT {COLUMNS} FROM commits WHERE last > ? AND last <= ? ORDER BY last LIMIT {SEGMENT + 1}",
-            (self._joined_until, until),
-        )
-        group: list[tuple[StoredCommit, Commit]] = []
-        for row in small:
-            stored = StoredCommit(*row).checked()
-            commit = stored.commit
-            if group and (stored.first != group[-1][0].last + 1 or group[-1][0].last in needed):
-                group = []
-            if commit.rebuilt or stored.undoes is not None or commit.n >= SEGMENT:
-                group = []
-                self._joined_until = stored.last
-                continue
-            group.append((stored, commit))
-            if sum(commit.n for _, commit in group) >= SEGMENT:
-                break
-        else:
-            return 0
-        small.close()
-        self._joined_until = group[-1][0].last
-        first, last = group[0][0], group[-1][0]
-        commit = merged([commit for _, commit in group])
-        joined = (first.first, *last[1:4], first.mistakes_before, commit.mistakes, None, commit.pack())
-        self.db.execute("DELETE FROM commits WHERE last >= ? AND last <= ?", (first.last, last.last))
-        self.db.execute(rows.INSERT_COMMIT, (*joined, checksum_of(*joined)))
-        return len(group) - 1
-
-    _joined_until = 0
 
     # Reading.
 
@@ -360,16 +360,16 @@ class CommitStore:
             after = last
         return after == until
 
-    def mistakes_page(self, before: int, limit: int) -> list[tuple[int, float, int, Commit]]:
-        """Return (number, time, position in its commit, commit) of the mistakes below number `before`, newest first."""
-        page: list[tuple[int, float, int, Commit]] = []
+    def mistakes_page(self, before: int, limit: int) -> list[tuple[int, StoredCommit, int, Commit]]:
+        """Return (number, row, position in its commit, commit) of the mistakes below number `before`, newest first."""
+        page: list[tuple[int, StoredCommit, int, Commit]] = []
         condition = "mistakes > 0 AND mistakes_before < ? ORDER BY mistakes_before DESC LIMIT ?"
         query = f"SELECT {COLUMNS} FROM commits WHERE {condition}"
         for row in self.db.execute(query, (before - 1, limit)):
             stored = StoredCommit(*row).checked()
             commit = stored.commit
             for at in range(min(stored.mistakes, before - 1 - stored.mistakes_before) - 1, -1, -1):
-                page.append((stored.mistakes_before + at + 1, stored.time, at, commit))
+                page.append((stored.mistakes_before + at + 1, stored, at, commit))
                 if len(page) == limit:
                     return page
         return page

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.store_folder import REMEDY, StoreError
 
-FORMAT = 3
-"""Format 1 had no gaps, and knew idempotency keys by the time of the clock; format 2 had no pins
-and no corrections that stick."""
+FORMAT = 4
+"""Format 1 had no gaps, and knew idempotency keys by the time of the clock; format 2 had no pins and no corrections that
+stick; format 3 forgot no examples."""
 SCHEMA = """
 BEGIN;
 CREATE TABLE IF NOT EXISTS base (name TEXT PRIMARY KEY, value BLOB NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
@@ -31,6 +31,10 @@ COLUMNS = "first, last, time, examples, mistakes_before, mistakes, undoes, body,
 KEY_COLUMNS = "key, request, time, reply, number, served, sum"
 INSERT_COMMIT = f"INSERT INTO commits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 INSERT_KEY = f"INSERT OR REPLACE INTO keys ({KEY_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+FORGOTTEN_REQUEST = b""
+"""What stands in place of the checksum of a request of which examples were forgotten; such a key is remembered for ever."""
 
 
 class KeyedReply(NamedTuple):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import orjson
 
 from separatrix.web.server import snapshots
+from separatrix.web.server.commits import EMPTY, Commit
+from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.regressions import Changes
 from separatrix.web.server.request_reader import RequestError
 
@@ -35,20 +39,42 @@ def undo_mistake(writer: Writer, number: int, answer: Future[bytes]) -> None:
         )
         answer.set_exception(RequestError(409, reason))
         return
-    commit = learning.undoing(number, page[0][3], page[0][2])
+    commit = subtracting(learning, number, page[0][3], page[0][2])
     reply = orjson.dumps({"undone": number, "how": "subtracted" if rebuilt is None else "replayed"})
     if rebuilt is None:
         learning.apply(commit)
         writer.write(commit, [], [(answer, reply)])
         buffer.follow(commit)
     else:
-        rebuilt.progressive.undone = learning.progressive.undone + 1
         commit.rebuilt = True
         snapshot = snapshots.ModelSnapshot.of(store, store.last + 1, rebuilt, buffer.names(learning), stays=True)
         snapshot.write(snapshots.rebuilt_path(store, store.last + 1))
         buffer.restart(rebuilt)
         writer.write(commit, [], [(answer, reply)])
         buffer.restart()
+
+
+def idle_commit(live_model: LiveModel) -> Commit:
+    """Return a commit that changes nothing."""
+    run, none = live_model.run, np.empty(0, np.int64)
+    tally, radius = ([], 0.0) if run is None else (run.tally.tolist(), float(run.radius_squared))
+    nothing = (none, none, none, np.empty(0), np.empty(0), EMPTY, none, none, np.zeros(len(live_model.classes), np.int64))
+    return Commit(0, live_model.steps, tally, radius, *nothing)
+
+
+def subtracting(live_model: LiveModel, number: int, mistake: Commit, at: int) -> Commit:
+    """Return the commit that subtracts mistake `at` of an earlier commit, which is `number`; the caller applies it."""
+    here = slice(at, at + 1)
+    return replace(
+        idle_commit(live_model),
+        step=mistake.step[here],
+        up=mistake.up[here],
+        down=mistake.down[here],
+        correction=-mistake.correction[here],
+        rows=mistake.rows.take(np.array([at])),
+        undoes=number,
+        stuck=np.flatnonzero(mistake.stuck == at) * 0,
+    )
 
 
 def unpin(writer: Writer, example: int, answer: Future[bytes]) -> None:

@@ -11,19 +11,22 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
-from threading import Condition, Thread
+from threading import Condition, Lock, Thread
 
 from separatrix.web.server import snapshots, undo
 from separatrix.web.server.admission import Admission
 from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.forgetting.act import forget_examples
+from separatrix.web.server.forgetting.erasing import erase, has_traces
 from separatrix.web.server.jobs import Answer, Job, LearnRequest, MaintenanceJob, fail, refusal
-from separatrix.web.server.learn_group import LearnGroup
+from separatrix.web.server.learn_group import LearnGroup, answered_before
 from separatrix.web.server.live_model import LearningStoppedError
 from separatrix.web.server.memory_budget import ProcessMemory
 from separatrix.web.server.pins import read_pins
-from separatrix.web.server.regressions import Changes, Marks, RegressionSet
+from separatrix.web.server.regressions import Changes, Marks, Place, RegressionSet
 from separatrix.web.server.request_reader import Limits, RequestError, RequestExamples, RequestReader
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import StoreError
@@ -53,6 +56,8 @@ class Writer:
     ) -> None:
         self.store, self.limits, self.keep_all = store, limits, keep_all
         snapshots.remove_unfinished(store)
+        with suppress(StoreError):  # which is tried again
+            erase(store)
         live_model, names, snapshot = snapshots.recover(store)
         self.replayed = store.last - snapshot
         self.buffer = DoubleBuffer(live_model, names, store.last)
@@ -65,7 +70,10 @@ class Writer:
         """Why nothing can be learned, or maintained, at the moment, and why a thread has ended; empty if all is well."""
         self.on_death: Callable[[], None] = lambda: None
         """Called once a thread has ended that must not: the process should end."""
-        self.commits = self.keyed_again = 0
+        self.commits = self.keyed_again = self.history = 0
+        """`history` changes when what was learned is written anew, and is odd in the meantime."""
+        self.snapshot_lock = Lock()
+        """Held while a snapshot is written, and while examples are forgotten."""
         self.commit_seconds = self.snapshot_time = 0.0
         self._snapshot_seconds, self._snapshot_due = snapshot_seconds, time.monotonic() + snapshot_seconds
         self._snapshot = snapshot
@@ -105,13 +113,16 @@ class Writer:
         """Queue a mistake to undo."""
         return self._alone(partial(undo.undo_mistake, self, number))
 
+    def forget(self, examples: list[int]) -> Future[bytes]:
+        """Queue examples to be forgotten."""
+        return self._alone(partial(forget_examples, self, examples))
+
     def unpin(self, example: int) -> Future[bytes]:
         """Queue an example to be taken out of the regression set."""
         return self._alone(partial(undo.unpin, self, example))
 
     def _alone(self, act: Callable[[Future[bytes]], None]) -> Future[bytes]:
-        answer: Future[bytes] = Future()
-        self._enqueue(MaintenanceJob(partial(act, answer), answer), 0)
+        self._enqueue(MaintenanceJob(partial(act, answer := Future[bytes]()), answer), 0)
         return answer
 
     def _enqueue(self, request: Job, size: int) -> None:
@@ -177,7 +188,7 @@ class Writer:
         try:
             if pending is not None:
                 self.store.reread()
-                is_stored, is_known = self._is_stored(*pending[:2]), True
+                is_stored, is_known = self.store.has(*pending[:2]), True
             if not self.stopping:
                 self._catch_up()
             if isinstance(error, StoreError):
@@ -197,10 +208,6 @@ class Writer:
         log.error("%s: %r", outcome if left else "all requests were answered, but then", error, exc_info=not is_expected)
         for future in left:  # of what is stored, only repetitions are left
             fail(future, refusal(error, None if is_stored or not is_known else "not learned from"))
-
-    def _is_stored(self, number: int, commit: Commit) -> bool:
-        """Return whether the store has this very commit, although writing it has failed."""
-        return any(stored.body == commit.pack() for stored in self.store.commits(number - 1, number))
 
     def _die(self, thread: str, error: BaseException) -> None:
         """Let the process end because a thread has ended that must not; what waits is answered."""
@@ -248,7 +255,7 @@ class Writer:
             try:
                 if request.key and request.key in keys:
                     repeated.append((request, keys[request.key]))
-                elif not (request.key and self._answered(request)):
+                elif not (request.key and answered_before(self, request)):
                     admitted.admit(self, request)
                     if request.key:
                         keys[request.key] = request
@@ -266,21 +273,10 @@ class Writer:
         if commit is not None:
             self.buffer.follow(commit)
 
-    def _answered(self, request: LearnRequest) -> bool:
-        """Answer a request whose key was used before; return whether it was."""
-        original = self.store.reply_under(request.key)
-        if original is None:
-            return False
-        self.keyed_again += 1
-        if original[0] != request.body:
-            raise RequestError(422, "this Idempotency-Key was used for another request")
-        request.answer.set_result(original[1])
-        return True
-
     def _commit(self, group: LearnGroup) -> Commit:
         started = time.perf_counter()
         commit = group.learned(self)
-        changes, examples = self._regression_changes(commit, group.marks), self.buffer.learning.progressive.examples
+        changes, examples = self._regression_changes(commit, group.marks), self.buffer.learning.progressive.numbered
         replies = group.replies(commit, examples, self.store.mistakes, changes)
         answered = list(zip(group.requests, replies, strict=True))
         keyed = [KeyedReply(request.key, request.body, reply) for request, reply in answered if request.key]
@@ -290,8 +286,9 @@ class Writer:
         return commit
 
     def _regression_changes(self, commit: Commit, marks: Marks | None = None) -> Changes:
-        learning, number = self.buffer.learning, self.store.last + 1
-        return self.regressions.changes(learning, self.buffer.index, commit, number, self.store.mistakes, marks)
+        learning, store = self.buffer.learning, self.store
+        place = Place(store.last + 1, store.mistakes, learning.progressive.numbered - commit.n, time.time())
+        return self.regressions.changes(learning, self.buffer.index, commit, place, marks.pins(place) if marks else ())
 
     def write(self, commit: Commit, keyed: list[KeyedReply], answers: list[Answer], changes: Changes | None = None) -> None:
         """Write a commit to the disk, let readers see the copy that learned it, and answer who waits for it.
@@ -300,7 +297,7 @@ class Writer:
         """
         changes = changes or self._regression_changes(commit)
         self._pending = self.store.last + 1, commit, answers
-        examples = self.buffer.learning.progressive.examples
+        examples = self.buffer.learning.progressive.numbered
         self.buffer.publish(self.store.append(commit, examples, keyed, changes.statements))
         self.regressions.accept(changes)
         self.store.confirm()
@@ -314,7 +311,9 @@ class Writer:
         if not self._is_behind:
             return
         self.store.reread()
-        if self.store.last == self.buffer.number:
+        with self.buffer.reading() as (live_model, number):
+            is_current = (number, live_model.forgets) == (self.store.last, len(self.store.forgettings))
+        if is_current:
             self.buffer.restart()
         else:
             live_model, names, _ = snapshots.recover(self.store)
@@ -322,6 +321,11 @@ class Writer:
         self.admission.resume(self.buffer)
         self.regressions = RegressionSet(self.reader, read_pins(self.store.db))
         self._is_behind, self.trouble = False, ""
+
+    def take_over(self, buffer: DoubleBuffer, regressions: RegressionSet) -> None:
+        """Continue with another model: that of the store without some examples."""
+        self.buffer, self.regressions, self._snapshot, self._snapshot_due = buffer, regressions, -1, time.monotonic()
+        self.admission.resume(buffer)
 
     def _maintain(self) -> None:
         try:
@@ -336,8 +340,8 @@ class Writer:
     def _tend(self) -> None:
         try:
             self.store.sync_head()
-            if self._is_behind:
-                self._let_work(lambda: None)  # before which the writer catches up
+            if self._is_behind or has_traces(self.store):
+                self._let_work(partial(erase, self.store))  # before which the writer catches up
             self._watch_labels()
             if time.monotonic() >= self._snapshot_due:
                 self._snapshot_due = time.monotonic() + self._snapshot_seconds
@@ -365,15 +369,10 @@ class Writer:
         """Write a snapshot if something was learned since the last one, then compact the commits before it."""
         try:
             self.store.check_ours()
-            with self.buffer.reading() as (live_model, number):
-                if number == self._snapshot or live_model.run is None:
-                    return
-                snapshot = snapshots.ModelSnapshot.of(
-                    self.store, number, live_model, self.buffer.names(live_model), stays=True
-                )
-            snapshot.write(snapshots.path_of(self.store.folder, number))
-            snapshots.remove_old_snapshots(self.store)
-            previous, self._snapshot = self._snapshot, number
+            with self.snapshot_lock:
+                previous, self._snapshot = self._snapshot, snapshots.write_newest(self.store, self.buffer, self._snapshot)
+            if self._snapshot == previous:
+                return
             self.snapshot_time = time.time()
             while not at_end and self._compacted(previous):
                 pass

@@ -1,0 +1,144 @@
+"""Erasing: after a forgetting, nothing of the examples is left in any file of the folder, and their backups are marked.
+
+Snapshots that have learned from them, unfinished ones, and what a repair has put aside are deleted, of which the latter's
+reports stay. The database is written anew, because SQLite leaves what was deleted in unused space, and its log is emptied.
+Until all of it is done the entry of the forgetting says so, and it is done again after a failure or a kill.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from separatrix.data.atomic import replacing
+from separatrix.web.server import snapshots
+from separatrix.web.server.store import CommitStore
+from separatrix.web.server.store_folder import STAGE, StoreError, sync_folder
+
+KIND = "separatrix serve forget"
+"""What the receipts of servers say they are."""
+BACKUPS = "backups.jsonl"
+"""The file of a store in which `backup` notes what it wrote, a line each."""
+_PATIENCE = 5.0
+"""How long to wait for others who read the database, in seconds."""
+
+
+def erase(store: CommitStore) -> None:
+    """Erase what the folder still has of forgotten examples; raises StoreError if it cannot be done now."""
+    left = [forgetting for forgetting in store.forgettings if not forgetting.is_erased]
+    if not left:
+        return
+    first = min(forgetting.commit for forgetting in left)
+    deleted = _deleted_files(store, first)
+    _rewrite_database(store)
+    for forgetting in left:
+        backups = marked_backups(forgetting.receipt)
+        receipt = forgetting.receipt | {"deleted": sorted(deleted), "backups": backups}
+        store.describe(forgetting.name, forgetting._replace(receipt=receipt, is_erased=True).entry())
+
+
+def has_traces(store: CommitStore) -> bool:
+    """Tell whether the folder may still have something of forgotten examples."""
+    return any(not forgetting.is_erased for forgetting in store.forgettings)
+
+
+def _deleted_files(store: CommitStore, first: int) -> list[str]:
+    """Delete the files that may have learned from commit `first`, or hold it; return their names."""
+    folder = store.folder
+    models = [*folder.glob("snapshot-*.sepx"), *folder.glob("rebuilt-*.sepx")]
+    doomed = [path for path in models if path.stem[-12:].isdecimal() and int(path.stem[-12:]) >= first]
+    doomed += [path for path in folder.glob("damaged-*/*") if path.name != "report.txt"]
+    try:
+        snapshots.remove_unfinished(store)
+        shutil.rmtree(folder / STAGE, ignore_errors=True)
+        for path in doomed:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{error.filename} has forgotten examples, and cannot be deleted: {error.strerror}") from None
+    sync_folder(folder)
+    return [str(path.relative_to(folder)) for path in doomed]
+
+
+def _rewrite_database(store: CommitStore) -> None:
+    end = time.monotonic() + _PATIENCE
+    try:
+        store.db.execute("VACUUM")
+        while store.db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() > end:
+                raise StoreError("the log of the database cannot be emptied while somebody else, such as a backup, reads it")
+            time.sleep(0.05)
+    except sqlite3.Error as error:
+        raise StoreError(f"the database cannot be written anew without the forgotten examples: {error}") from None
+
+
+# Backups.
+
+
+def note_backup(folder: Path, output: Path, commit: int, examples: int, when: float) -> None:
+    """Note in a store that a backup was written, so that receipts can name it; raises OSError."""
+    entry = {"file": str(output.absolute()), "time": when, "commit": commit, "examples": examples}
+    with open(folder / BACKUPS, "ab") as file:
+        file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def backups_with(folder: Path, commit: int) -> list[dict[str, Any]]:
+    """Return the known backups that hold a commit, each with what is known of it."""
+    newest: dict[str, dict[str, Any]] = {}
+    with suppress(FileNotFoundError):
+        for line in (folder / BACKUPS).read_bytes().splitlines():
+            with suppress(orjson.JSONDecodeError, KeyError, TypeError):  # a line that a kill has cut
+                entry = orjson.loads(line)
+                newest[str(entry["file"])] = entry
+    return [entry for _, entry in sorted(newest.items()) if entry["commit"] >= commit]
+
+
+def mark_of(backup: Path) -> Path:
+    """Return the file beside a backup that says what was forgotten since."""
+    return backup.with_name(f"{backup.name}.forgotten.json")
+
+
+def marked_backups(receipt: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write a receipt beside each backup that it names, where that is possible; return the backups, marked or not."""
+    return [backup | {"marked": _mark(Path(backup["file"]), receipt)} for backup in receipt["backups"]]
+
+
+def _mark(backup: Path, receipt: dict[str, Any]) -> bool:
+    mark = mark_of(backup)
+    try:
+        if not backup.is_file():
+            return False
+        receipts = [other for other in read_receipts(mark) if other["id"] != receipt["id"]] if mark.exists() else []
+        with replacing(mark) as name:
+            Path(name).write_bytes(orjson.dumps([*receipts, receipt], option=orjson.OPT_INDENT_2))
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def read_receipts(path: Path) -> list[dict[str, Any]]:
+    """Return the receipts of a file: one receipt, the answer to a request to forget, or a list of receipts.
+
+    Raises ValueError if there are none.
+    """
+    document = orjson.loads(path.read_bytes())
+    document = document.get("receipts", document) if isinstance(document, dict) else document
+    listed = document if isinstance(document, list) else [document]
+    return [checked_receipt(entry) for entry in listed]
+
+
+def checked_receipt(document: Any) -> dict[str, Any]:
+    """Return a receipt of a server, which may be part of an answer; raises ValueError."""
+    if isinstance(document, dict) and isinstance(document.get("receipt"), dict):
+        document = document["receipt"]
+    if not isinstance(document, dict) or document.get("receipt") != KIND:
+        raise ValueError("it is not a receipt of a server's forgetting")
+    numbers = document.get("removed", {}).get("examples")
+    if not (isinstance(numbers, list) and all(type(number) is int and number > 0 for number in numbers)):
+        raise ValueError("the receipt names no examples")
+    return document
