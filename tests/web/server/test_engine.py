@@ -12,10 +12,11 @@ from separatrix import AveragedPerceptron, Model, PassiveAggressive, Perceptron,
 from separatrix.engine.rules import RULES
 from separatrix.web.server import snapshots
 from separatrix.web.server.commits import Commit, SparseRows, merged
+from separatrix.web.server.joining import SEGMENT
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
-from separatrix.web.server.store import SEGMENT, CommitStore
+from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import StoreError
 from separatrix.web.server.writer import Writer
 from support.scale import property_examples

@@ -11,7 +11,6 @@ import orjson
 import pytest
 
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
-from separatrix.web.server.request_reader import RequestError
 from support.scale import counts
 from support.served_store import FRESH, ServedStore
 from support.server_process import examples
