@@ -19,13 +19,16 @@ from separatrix.web.replies import (
     DeletedModel,
     Example,
     Explanation,
+    Forgotten,
     Label,
     Learned,
     Mistake,
     ModelSummary,
     Prediction,
+    Regressions,
     Stats,
     Undone,
+    Unpinned,
 )
 
 
@@ -60,9 +63,9 @@ class AsyncClient:
 
     # Predicting and learning.
 
-    async def predict(self, example: Example) -> Prediction:
-        """Return the prediction and the scores of an example."""
-        reply: Prediction = await self._json(exchange.predicting([await self._encoded(example)], False))
+    async def predict(self, example: Example, *, cite: bool = False) -> Prediction:
+        """Return the prediction and the scores of an example; with `cite`, also the corrections behind it."""
+        reply: Prediction = await self._json(exchange.predicting([await self._encoded(example, cite=cite)], False))
         return reply
 
     async def predict_many(self, examples: Iterable[Example], size: int = 1000) -> AsyncIterator[Prediction]:
@@ -72,12 +75,17 @@ class AsyncClient:
             for line in (await self._send(exchange.predicting(bodies, True))).splitlines():
                 yield json.loads(line)
 
-    async def learn(self, example: Example, label: Label, *, key: str | None = None) -> Learned:
+    async def learn(
+        self, example: Example, label: Label, *, key: str | None = None, until_right: bool = False, pin: bool = False
+    ) -> Learned:
         """Learn from an example; when this returns, the example is stored on the server's disk.
 
-        A request with the key of an earlier one, from any client, is not learned from again.
+        A request with the key of an earlier one, from any client, is not learned from again. With `until_right` the model
+        is corrected until it judges the example right, and with `pin` the example joins the regression set.
         """
-        reply: Learned = await self._json(exchange.learning([await self._encoded(example, label)], False, key))
+        reply: Learned = await self._json(
+            exchange.learning([await self._encoded(example, label, until_right=until_right, pin=pin)], False, key)
+        )
         return reply
 
     async def learn_many(self, examples: Iterable[tuple[Example, Label]], size: int = 1000) -> AsyncIterator[Learned]:
@@ -85,6 +93,20 @@ class AsyncClient:
         for batch in exchange.batches(examples, size):
             bodies = [await self._encoded(*pair) for pair in batch]
             yield await self._json(exchange.learning(bodies, True, None))
+
+    async def forget(self, examples: Iterable[int]) -> Forgotten:
+        """Forget examples by their numbers, as if they had never been sent; return the receipt.
+
+        The number of an example is `examples` in the answer to `learn`; of a batch, its last example has it. The server
+        needs to have kept all examples (--keep-all). Sent again, the request is answered with the same receipt.
+        """
+        reply: Forgotten = await self._json(exchange.forgetting(examples))
+        return reply
+
+    async def unpin(self, example: int) -> Unpinned:
+        """Take an example out of the regression set. It is not sent again after a lost connection."""
+        reply: Unpinned = await self._json(exchange.unpinning(example))
+        return reply
 
     async def undo(self, mistake: int) -> Undone:
         """Undo a mistake of the ledger. It is not sent again after a lost connection: look at the ledger then."""
@@ -97,6 +119,16 @@ class AsyncClient:
         """Return the terms that the score of an example is the sum of: of a class, minus that of another, if named."""
         reply: Explanation = await self._json(exchange.explaining(await self._encoded(example), of, against))
         return reply
+
+    async def regressions(self) -> Regressions:
+        """Return the pinned examples, and those of them that are predicted wrongly now: since when, and because of what."""
+        reply: Regressions = await self._json(Call("GET", "/regressions"))
+        return reply
+
+    async def forgotten(self) -> list[dict[str, Any]]:
+        """Return the receipts of all that was forgotten, in order."""
+        receipts: list[dict[str, Any]] = (await self._json(Call("GET", "/forgotten")))["receipts"]
+        return receipts
 
     async def stats(self) -> Stats:
         """Return how many examples were learned, and the progressive error."""
@@ -170,7 +202,7 @@ class AsyncClient:
         body = None if fields is None else exchange.encoded_fields(fields)
         return await self._json(Call(method, path, body, key=key, changes=method != "GET"))
 
-    async def _encoded(self, example: Example, label: Label | None = None) -> bytes:
+    async def _encoded(self, example: Example, label: Label | None = None, **wishes: bool) -> bytes:
         field = "text" if isinstance(example, str) else self._field
         if not field:
             try:
@@ -178,7 +210,7 @@ class AsyncClient:
             except ServerError as error:  # a model that its first example creates
                 if (field := error.reply.get("input", "")) == "":
                     raise
-        return exchange.encoded(field, example, label)
+        return exchange.encoded(field, example, label, **wishes)
 
     async def _json(self, call: Call) -> Any:
         return json.loads(await self._send(call))

@@ -18,13 +18,16 @@ from separatrix.web.replies import (
     DeletedModel,
     Example,
     Explanation,
+    Forgotten,
     Label,
     Learned,
     Mistake,
     ModelSummary,
     Prediction,
+    Regressions,
     Stats,
     Undone,
+    Unpinned,
 )
 
 
@@ -67,9 +70,9 @@ class Client:
 
     # Predicting and learning.
 
-    def predict(self, example: Example) -> Prediction:
-        """Return the prediction and the scores of an example."""
-        reply: Prediction = self._json(exchange.predicting([self._encoded(example)], False))
+    def predict(self, example: Example, *, cite: bool = False) -> Prediction:
+        """Return the prediction and the scores of an example; with `cite`, also the corrections behind it."""
+        reply: Prediction = self._json(exchange.predicting([self._encoded(example, cite=cite)], False))
         return reply
 
     def predict_many(self, examples: Iterable[Example], size: int = 1000) -> Iterator[Prediction]:
@@ -77,21 +80,41 @@ class Client:
         for batch in exchange.batches(examples, size):
             yield from map(json.loads, self._send(exchange.predicting(list(map(self._encoded, batch)), True)).splitlines())
 
-    def learn(self, example: Example, label: Label, *, key: str | None = None) -> Learned:
+    def learn(
+        self, example: Example, label: Label, *, key: str | None = None, until_right: bool = False, pin: bool = False
+    ) -> Learned:
         """Learn from an example; when this returns, the example is stored on the server's disk.
 
         Parameters
         ----------
         example, label : what to learn
         key : an idempotency key; a second request with the same key, from any client, is not learned from again
+        until_right : correct the model until it judges the example right
+        pin : let the example join the regression set
         """
-        reply: Learned = self._json(exchange.learning([self._encoded(example, label)], False, key))
+        reply: Learned = self._json(
+            exchange.learning([self._encoded(example, label, until_right=until_right, pin=pin)], False, key)
+        )
         return reply
 
     def learn_many(self, examples: Iterable[tuple[Example, Label]], size: int = 1000) -> Iterator[Learned]:
         """Learn from pairs of an example and a label, `size` at a time; yield the reply to each batch."""
         for batch in exchange.batches(examples, size):
             yield self._json(exchange.learning([self._encoded(*pair) for pair in batch], True, None))
+
+    def forget(self, examples: Iterable[int]) -> Forgotten:
+        """Forget examples by their numbers, as if they had never been sent; return the receipt.
+
+        The number of an example is `examples` in the answer to `learn`; of a batch, its last example has it. The server
+        needs to have kept all examples (--keep-all). Sent again, the request is answered with the same receipt.
+        """
+        reply: Forgotten = self._json(exchange.forgetting(examples))
+        return reply
+
+    def unpin(self, example: int) -> Unpinned:
+        """Take an example out of the regression set. It is not sent again after a lost connection."""
+        reply: Unpinned = self._json(exchange.unpinning(example))
+        return reply
 
     def undo(self, mistake: int) -> Undone:
         """Undo a mistake of the ledger. It is not sent again after a lost connection: look at the ledger then."""
@@ -104,6 +127,16 @@ class Client:
         """Return the terms that the score of an example is the sum of: of a class, minus that of another, if named."""
         reply: Explanation = self._json(exchange.explaining(self._encoded(example), of, against))
         return reply
+
+    def regressions(self) -> Regressions:
+        """Return the pinned examples, and those of them that are predicted wrongly now: since when, and because of what."""
+        reply: Regressions = self._json(Call("GET", "/regressions"))
+        return reply
+
+    def forgotten(self) -> list[dict[str, Any]]:
+        """Return the receipts of all that was forgotten, in order."""
+        receipts: list[dict[str, Any]] = (self._json(Call("GET", "/forgotten")))["receipts"]
+        return receipts
 
     def stats(self) -> Stats:
         """Return how many examples were learned, and the progressive error."""
@@ -171,7 +204,7 @@ class Client:
         body = None if fields is None else exchange.encoded_fields(fields)
         return self._json(Call(method, path, body, key=key, changes=method != "GET"))
 
-    def _encoded(self, example: Example, label: Label | None = None) -> bytes:
+    def _encoded(self, example: Example, label: Label | None = None, **wishes: bool) -> bytes:
         field = "text" if isinstance(example, str) else self._field
         if not field:
             try:
@@ -179,7 +212,7 @@ class Client:
             except ServerError as error:  # a model that its first example creates
                 if (field := error.reply.get("input", "")) == "":
                     raise
-        return exchange.encoded(field, example, label)
+        return exchange.encoded(field, example, label, **wishes)
 
     def _json(self, call: Call) -> Any:
         return json.loads(self._send(call))

@@ -149,6 +149,16 @@ def undoing(mistake: int) -> Call:
     return Call("POST", "/undo", encoded_fields({"mistake": mistake}), changes=True)
 
 
+def forgetting(examples: Iterable[int]) -> Call:
+    """Return the call that forgets examples; a second time it changes nothing, and is answered with the receipt."""
+    return Call("POST", "/forget", encoded_fields({"examples": list(examples)}))
+
+
+def unpinning(example: int) -> Call:
+    """Return the call that takes an example out of the regression set."""
+    return Call("POST", "/unpin", encoded_fields({"example": example}), changes=True)
+
+
 def ledger_page(before: int | None) -> Call:
     """Return the call that reads a page of mistakes."""
     return Call("GET", f"/ledger?limit=200{'' if before is None else f'&before={before}'}")
@@ -174,12 +184,12 @@ def model_path(name: str) -> str:
     return f"/models/{quote(name, safe='')}"
 
 
-def encoded(field: str, example: Example, label: Label | None = None) -> bytes:
-    """Return an example, with its label if it is to be learned from, as the server reads it."""
+def encoded(field: str, example: Example, label: Label | None = None, **wishes: bool) -> bytes:
+    """Return an example as the server reads it, with its label if it is to be learned from, and the wishes that are true."""
     value: Any = example
     if not isinstance(example, str):
         value = dict(example) if isinstance(example, Mapping) else [float(number) for number in example]
-    fields = {field: value}
+    fields = {field: value} | {name: True for name, wish in wishes.items() if wish}
     return encoded_fields(fields if label is None else fields | {"label": label})
 
 

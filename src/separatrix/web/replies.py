@@ -6,7 +6,7 @@ A reply may have more keys than are listed here, from a newer server.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 Example = str | Mapping[str, Any] | Sequence[float]
 """A text, a mapping of features (or of a table's columns, if the model was trained on a table), or a vector."""
@@ -19,8 +19,14 @@ class Prediction(TypedDict):
     """What the model predicts; None before anything was learned. The scores are those of at most ten classes."""
 
     prediction: Any
+    margin: float | None
     scores: list[Score]
     commit: int
+    ask: NotRequired[bool]
+    """With --ask: whether a label is worth asking for, and with which probability that was decided."""
+    ask_probability: NotRequired[float]
+    citations: NotRequired[dict[str, Any]]
+    """The corrections behind the prediction, if they were asked for."""
 
 
 class Learned(TypedDict):
@@ -30,7 +36,11 @@ class Learned(TypedDict):
     errors: int
     mistakes: int
     examples: int
-    """The number of all examples so far."""
+    """The number of the last example, by which it can be forgotten; it stays what it is when others are."""
+    right: NotRequired[bool]
+    """Whether the examples with `until_right` were brought to the right side."""
+    broke: NotRequired[list[int]]
+    """The pinned examples that this request broke."""
 
 
 class Undone(TypedDict):
@@ -38,6 +48,27 @@ class Undone(TypedDict):
 
     undone: int
     how: str
+
+
+class Forgotten(TypedDict):
+    """The examples that were forgotten, the receipt, and the key of its checksums, which only the first answer has."""
+
+    forgotten: list[int]
+    receipt: dict[str, Any]
+    key: str | None
+
+
+class Unpinned(TypedDict):
+    """An example that was taken out of the regression set."""
+
+    unpinned: int
+
+
+class Regressions(TypedDict):
+    """The numbers of the pinned examples, and those that are predicted wrongly now."""
+
+    pinned: list[int]
+    regressions: list[dict[str, Any]]
 
 
 class Term(TypedDict):
@@ -82,6 +113,7 @@ class Stats(TypedDict):
     """What a model has learned, and its progressive error."""
 
     examples: int
+    forgotten: int
     errors: int
     mistakes: int
     undone: int

@@ -45,4 +45,6 @@ def backup(
             contents = back_up(folder, file)
             learned = f"{counted(contents.examples, 'example')} in {counted(contents.commit, 'commit')}"
             click.echo(f"backed up {folder} to {file}: {learned}, {contents.size:,} bytes", err=True)
+            if contents.problem:
+                click.echo(f"  {contents.problem}", err=True)
     return 0

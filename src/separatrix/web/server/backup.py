@@ -15,7 +15,7 @@ import sqlite3
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ from separatrix import __version__
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
 from separatrix.web.server import snapshots
+from separatrix.web.server.forgetting.again import forget_again
+from separatrix.web.server.forgetting.erasing import mark_of, note_backup
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import (
     DATABASE,
@@ -48,12 +50,17 @@ _PIECE = 1 << 20
 
 
 class Contents(NamedTuple):
-    """What a backup holds: all commits up to a number, the examples in them, when it was made, and its size in bytes."""
+    """What a backup holds: all commits up to a number, the examples in them, when it was made, and its size in bytes.
+
+    `problem` says why the backup could not be noted in its store; `forgotten` are the examples that `restore` forgot again.
+    """
 
     commit: int
     examples: int
     time: float
     size: int
+    problem: str = ""
+    forgotten: tuple[int, ...] = ()
 
 
 def back_up(folder: Path, output: Path) -> Contents:
@@ -77,6 +84,7 @@ def back_up(folder: Path, output: Path) -> Contents:
         with _errors_of(stage, folder):
             store = _proven(stage)
         position = {"store": store.base["model"]["id"], "commit": store.last, "examples": store.examples}
+        position["folder"] = str(folder.absolute())
         names = sorted(path.name for path in stage.glob("*.sepx"))
         manifest = {"format": FORMAT, "separatrix": __version__, "time": time.time(), **position}
         manifest["files"] = {name: _digest(stage / name) for name in (DATABASE, *names)}
@@ -86,11 +94,22 @@ def back_up(folder: Path, output: Path) -> Contents:
                 for member in manifest["files"]:
                     archive.write(stage / member, member)
             size = os.path.getsize(name)
-    return Contents(store.last, store.examples, manifest["time"], size)
+    problem = ""
+    try:
+        mark_of(output).unlink(missing_ok=True)  # it was of an earlier backup of this name
+        note_backup(folder, output, store.last, store.examples, manifest["time"])
+    except OSError as error:
+        problem = (
+            f"{error.filename} cannot be written ({error.strerror}), so receipts of forgetting will not name this backup"
+        )
+    return Contents(store.last, store.examples, manifest["time"], size, problem)
 
 
-def restore(backup: Path, folder: Path) -> Contents:
-    """Write the store of a backup to a new folder; raises DataError if the backup is damaged."""
+def restore(backup: Path, folder: Path, receipts: Iterable[Path] = ()) -> Contents:
+    """Write the store of a backup to a new folder, without what was forgotten after it was made (forgetting/again.py).
+
+    Raises DataError if the backup is damaged.
+    """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(f"{folder} exists and is not empty: restore to a new folder")
     with _stage_beside(folder) as stage:
@@ -108,13 +127,17 @@ def restore(backup: Path, folder: Path) -> Contents:
             store = _proven(stage)
         if (store.last, store.base["model"]["id"]) != (manifest["commit"], manifest["store"]):
             raise DataError(f"{backup} is damaged: its database ends with commit {store.last:,}, not {manifest['commit']:,}")
+        made_of = manifest.get("folder")
+        with _errors_of(stage, folder):
+            forgotten = forget_again(stage, backup, Path(made_of) if isinstance(made_of, str) else None, receipts)
         sync_folder(stage)
         if folder.exists():
             folder.rmdir()
         stage.chmod(0o777 & ~_umask())  # a temporary folder is private
         os.replace(stage, folder)
         sync_folder(folder.absolute().parent)
-    return Contents(store.last, store.examples, manifest["time"], os.path.getsize(backup))
+    counts = store.last, store.examples, manifest["time"], os.path.getsize(backup)
+    return Contents(*counts, forgotten=tuple(forgotten))
 
 
 def _umask() -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from separatrix.web.server.forgetting.numbers import forgotten_numbers
 from separatrix.web.server.memory_budget import ProcessMemory, resident
 from separatrix.web.server.writer import Writer
 
@@ -41,7 +42,7 @@ class RequestMetrics:
 
     def text(self, writer: Writer, wrong_tokens: int) -> str:
         """Return all metrics in the Prometheus text format."""
-        memory = writer.memory
+        memory, forgotten = writer.memory, len(forgotten_numbers(writer.store.forgettings))
         with writer.buffer.reading() as (live_model, number):
             counts, features, classes = live_model.progressive, live_model.n_names, len(live_model.classes)
             totals = counts.examples, counts.errors, counts.mistakes
@@ -52,6 +53,7 @@ class RequestMetrics:
                 "separatrix_errors_total", "counter", "Examples predicted wrongly before they were learned from.", totals[1]
             ),
             *metric("separatrix_mistakes_total", "counter", "Updates of the weights.", totals[2]),
+            *metric("separatrix_forgotten_total", "counter", "Examples forgotten.", forgotten),
             *metric("separatrix_drifting", "gauge", "Whether the progressive error has risen.", int(drifting)),
             *metric("separatrix_labels_in_runs", "gauge", "Whether labels come as in sorted rows.", int(in_runs)),
             *metric("separatrix_features", "gauge", "Features seen so far.", features),

@@ -5,191 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from separatrix import __version__
-from separatrix.web.server.request_reader import LARGEST, MOST_LETTERS
-
-_LABEL = {"oneOf": [{"type": "string", "minLength": 1, "maxLength": MOST_LETTERS}, {"type": "integer"}]}
-_KNOWN_LABEL = {"type": ["string", "integer", "number", "boolean", "null"]}
-_VALUE = {
-    "oneOf": [
-        {"type": "number", "minimum": -LARGEST, "maximum": LARGEST},
-        {"type": "boolean"},
-        {"type": "string", "maxLength": MOST_LETTERS // 2},
-    ]
-}
-_FIELDS: dict[str, dict[str, Any]] = {
-    "features": {
-        "type": "object",
-        "additionalProperties": _VALUE,
-        "propertyNames": {"maxLength": MOST_LETTERS // 4},
-        "example": {"free": 1, "money": 2, "from": "bank"},
-    },
-    "text": {"type": "string", "example": "free entry: call now"},
-    "row": {"type": "object", "example": {"age": 37, "job": "cook"}},
-    "vector": {
-        "oneOf": [
-            {"type": "array", "items": {"type": "number"}, "minItems": 1},
-            {"type": "string", "description": "base64 of little-endian float32 numbers"},
-        ],
-        "example": [0.25, -0.5, 0.125],
-    },
-}
-_COUNT = {"type": "integer", "minimum": 0}
-_NUMBER_OR_NULL = {"type": ["number", "null"]}
-_COUNT_OR_NULL = {"type": ["integer", "null"]}
-
-
-def _object(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": required | optional, "required": list(required)}
-
-
-_SCORE = _object({"class": _KNOWN_LABEL, "score": {"type": "number"}})
-_SOURCE: dict[str, Any] = {
-    "features": {"type": "object"},
-    "text": {"type": "string"},
-    "row": {"type": "object"},
-    "vector": {"type": "string"},
-}
-"""An example as the store has it."""
-_CITATION = _object(
-    {
-        "number": _COUNT,
-        "example": _COUNT,
-        "time": {"type": "number"},
-        "raised": _KNOWN_LABEL,
-        "lowered": _KNOWN_LABEL,
-        "adds": {"type": "number", "description": "what the correction adds to the lead"},
-    },
-    **_SOURCE,
-)
-_CAUSE = _object({}, examples={"type": "array", "items": _COUNT}, mistake=_COUNT_OR_NULL, undone=_COUNT)
-_SCHEMAS: dict[str, Any] = {
-    "Error": _object({"error": {"type": "string"}}),
-    "Prediction": _object(
-        {
-            "prediction": _KNOWN_LABEL,
-            "margin": _NUMBER_OR_NULL,
-            "scores": {"type": "array", "items": _SCORE},
-            "commit": _COUNT,
-        },
-        ask={"type": "boolean", "description": "with --ask: whether a label is worth asking for"},
-        ask_probability={"type": "number"},
-        citations=_object(
-            {
-                "lead": _NUMBER_OR_NULL,
-                "against": _KNOWN_LABEL,
-                "corrections": {"type": "array", "items": _CITATION},
-                "considered": _COUNT,
-                "of": _COUNT,
-                "sum": {"type": "number"},
-            }
-        ),
-    ),
-    "Learned": _object(
-        {"learned": _COUNT, "errors": _COUNT, "mistakes": _COUNT, "examples": _COUNT},
-        right={"type": "boolean", "description": "whether the examples with until_right were brought to the right side"},
-        broke={"type": "array", "items": _COUNT, "description": "the pinned examples that this request broke"},
-    ),
-    "Regressions": _object(
-        {
-            "pinned": {"type": "array", "items": _COUNT},
-            "regressions": {
-                "type": "array",
-                "items": _object(
-                    {
-                        "example": _COUNT,
-                        "label": _KNOWN_LABEL,
-                        "prediction": _KNOWN_LABEL,
-                        "commit": _COUNT,
-                        "since": {"type": "number"},
-                        "by": _object(
-                            {}, examples={"type": "array", "items": _COUNT}, mistake=_COUNT_OR_NULL, undone=_COUNT
-                        ),
-                    },
-                    **_SOURCE,
-                ),
-            },
-        }
-    ),
-    "Unpinned": _object({"unpinned": _COUNT}),
-    "Undone": _object({"undone": _COUNT, "how": {"type": "string", "enum": ["subtracted", "replayed"]}}),
-    "Explanation": _object(
-        {
-            "prediction": _KNOWN_LABEL,
-            "score": {"type": "number"},
-            "scores": {"type": "array", "items": _SCORE},
-            "terms": {
-                "type": "array",
-                "items": _object(
-                    {
-                        "name": {"type": "string"},
-                        "value": {"type": "number"},
-                        "weight": {"type": "number"},
-                        "product": {"type": "number"},
-                    }
-                ),
-            },
-            "columns": {
-                "type": ["array", "null"],
-                "items": _object({"column": {"type": "string"}, "value": {}, "product": {"type": "number"}}),
-            },
-            "total": {"type": "number"},
-            "of": _KNOWN_LABEL,
-            "against": _KNOWN_LABEL,
-            "commit": _COUNT,
-        }
-    ),
-    "Mistake": _object(
-        {
-            "number": _COUNT,
-            "time": {"type": "number"},
-            "example": _COUNT,
-            "raised": _KNOWN_LABEL,
-            "lowered": _KNOWN_LABEL,
-            "correction": {"type": "number"},
-            "undone": {"type": "boolean"},
-        },
-        **_SOURCE,
-    ),
-    "Ledger": _object(
-        {
-            "mistakes": {"type": "array", "items": {"$ref": "#/components/schemas/Mistake"}},
-            "total": _COUNT,
-            "next": {"type": ["integer", "null"]},
-        }
-    ),
-    "Stats": _object(
-        {
-            "examples": _COUNT,
-            "errors": _COUNT,
-            "mistakes": _COUNT,
-            "undone": _COUNT,
-            "error": _NUMBER_OR_NULL,
-            "windows": {
-                "type": "array",
-                "items": _object({"from": _COUNT, "to": _COUNT, "errors": _COUNT, "error": {"type": "number"}}),
-            },
-            "classes": {
-                "type": "array",
-                "items": _object({"class": _KNOWN_LABEL, "examples": _COUNT, "errors": _COUNT, "error": _NUMBER_OR_NULL}),
-            },
-            "drift": _object(
-                {
-                    "drifting": {"type": "boolean"},
-                    "deviations": _NUMBER_OR_NULL,
-                    "recent": _NUMBER_OR_NULL,
-                    "before": _NUMBER_OR_NULL,
-                }
-            ),
-            "in_runs": {"type": "boolean"},
-            "features": _COUNT,
-            "commits": _COUNT,
-            "waiting": _COUNT,
-            "input": {"type": "string", "enum": list(_FIELDS)},
-            "learner": {"type": "string"},
-        }
-    ),
-    "Health": _object({"status": {"type": "string"}}),
-}
+from separatrix.web.server.schemas import FIELDS, LABEL, SCHEMAS, object_of
 
 _REASONS = {
     400: "invalid JSON, or an invalid request",
@@ -198,6 +14,7 @@ _REASONS = {
     404: "not found",
     408: "the body did not arrive in time",
     409: "not possible in the current state",
+    410: "examples that were sent under this key were forgotten",
     413: "the request exceeds a limit: send less at a time",
     421: "the server does not answer to this host",
     422: "valid JSON, but not a valid request, or the model would grow beyond a limit",
@@ -219,11 +36,11 @@ def _errors(*statuses: int) -> dict[str, Any]:
 
 def document(field: str) -> dict[str, Any]:
     """Return the OpenAPI document of a server whose examples are in `field`: features, text, row or vector."""
-    example = {field: _FIELDS[field]}
+    example = {field: FIELDS[field]}
     wish = {"type": "boolean", "default": False}
-    schemas = _SCHEMAS | {
-        "Example": _object(example, cite=wish),
-        "LabelledExample": _object(example | {"label": _LABEL}, until_right=wish, pin=wish),
+    schemas = SCHEMAS | {
+        "Example": object_of(example, cite=wish),
+        "LabelledExample": object_of(example | {"label": LABEL}, until_right=wish, pin=wish),
     }
 
     def body(schema: str, lines: bool) -> dict[str, Any]:
@@ -258,9 +75,11 @@ def document(field: str) -> dict[str, Any]:
         return {"operationId": name, "summary": summary, "responses": {"200": reply, **errors}, **more}
 
     def named(name: str) -> dict[str, Any]:
-        schema = _object({name: {"type": "integer", "minimum": 1, "maximum": 2**53}})
+        schema = object_of({name: {"type": "integer", "minimum": 1, "maximum": 2**53}})
         return {"required": True, "content": {"application/json": {"schema": schema}}}
 
+    listed = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 2**53}, "minItems": 1}
+    forgetting = {"required": True, "content": {"application/json": {"schema": object_of({"examples": listed})}}}
     reads: list[Any] = [{"read": []}]
     writes: list[Any] = [{"learn": []}]
     anyone: list[Any] = []
@@ -278,7 +97,7 @@ def document(field: str) -> dict[str, Any]:
         "/learn": {
             "post": operation(
                 *("learn", "Learn from one labelled example, or one per line; replies once it is on the disk."),
-                *(_json("Learned", "learned from and stored on the disk"), _errors(400, 408, 413, 422, 429, 503)),
+                *(_json("Learned", "learned from and stored on the disk"), _errors(400, 408, 410, 413, 422, 429, 503)),
                 requestBody=body("LabelledExample", True),
                 parameters=[key],
                 security=writes,
@@ -313,6 +132,23 @@ def document(field: str) -> dict[str, Any]:
                 _errors(400, 404, 408, 413, 422, 429, 503),
                 requestBody=named("example"),
                 security=writes,
+            )
+        },
+        "/forget": {
+            "post": operation(
+                "forget",
+                "Forget examples by their numbers, as if they had never been sent; replies once nothing of them is left.",
+                _json("Forgotten", "the receipt"),
+                _errors(400, 404, 408, 409, 413, 422, 429, 503),
+                requestBody=forgetting,
+                security=writes,
+            )
+        },
+        "/forgotten": {
+            "get": operation(
+                *("forgotten", "The receipts of all that was forgotten."),
+                *(_json("Receipts", "the receipts"), _errors()),
+                security=reads,
             )
         },
         "/regressions": {
