@@ -1,7 +1,7 @@
 """Check a certificate, or a receipt of `forget`, against the data.
 
 A certificate is checked exactly. A receipt holds if training on the remaining data, in the order with gaps that it
-describes, gives what it says.
+describes, gives what it says; of a server's receipt, DATA is the folder of its store.
 
 Exit status: 0 it holds, 1 it does not, 2 bad input.
 """
@@ -42,6 +42,8 @@ def check(
         if (data is None) == (data_option is None):
             raise DataError("name the data that it is about, once: as DATA or with --data")
         data = data or data_option or ""
+        if Path(data).is_dir() and (receipt_of_server := _server_receipt(certificate)) is not None:
+            return _check_server_receipt(receipt_of_server, Path(data))
         if is_receipt_file(certificate):
             return _check_receipt(Receipt.from_json(certificate), data, validate)
     from separatrix.cli.model_rows import read_examples
@@ -60,6 +62,30 @@ def check(
             what = f"the {counted(claim.proof.n, 'example')} of {examples.name} are {claim.verdict}"
             click.echo(f"VALID: {what}; separation: {claim.separation or 'not claimed'}")
     return status
+
+
+def _server_receipt(path: Path) -> dict[str, Any] | None:
+    """Return the receipt of a server in a file, or None where it is something else."""
+    from separatrix.web.server.forgetting.erasing import read_receipts
+
+    try:
+        return read_receipts(path)[-1]
+    except (ValueError, IndexError):
+        return None
+
+
+def _check_server_receipt(receipt: dict[str, Any], folder: Path) -> int:
+    """Learn from what a store has kept, and print whether that gives what the receipt of a server says."""
+    from separatrix.web.server.forgetting.checking import fault_of
+
+    fault = fault_of(receipt, folder)
+    with reader_may_leave(0 if fault is None else 1):
+        if fault is not None:
+            click.echo(f"NOT VALID for {folder}: {fault}")
+            return 1
+        gone = counted(len(receipt["removed"]["examples"]), "example")
+        click.echo(f"VALID: learning from what {folder} has kept, without the {gone} forgotten, gives what the receipt says")
+    return 0
 
 
 def _check_receipt(receipt: dict[str, Any], data: str, validate: str | None) -> int:

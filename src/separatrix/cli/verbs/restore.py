@@ -48,7 +48,7 @@ def restore(
             state.mkdir(exist_ok=True)
             places = [(file, state / file.stem) for file in files]
         for file, folder in places:
-            contents = restore_store(file, folder, forgotten or ())
+            contents = restore_store(file, folder, forgotten or (), of_many=len(places) > 1)
             learned = f"{counted(contents.examples, 'example')} in {counted(contents.commit, 'commit')}"
             made = datetime.fromtimestamp(contents.time).astimezone().isoformat(timespec="seconds")
             click.echo(f"restored {folder} from {file}: {learned}, as of {made}", err=True)

@@ -105,10 +105,10 @@ def back_up(folder: Path, output: Path) -> Contents:
     return Contents(store.last, store.examples, manifest["time"], size, problem)
 
 
-def restore(backup: Path, folder: Path, receipts: Iterable[Path] = ()) -> Contents:
+def restore(backup: Path, folder: Path, receipts: Iterable[Path] = (), *, of_many: bool = False) -> Contents:
     """Write the store of a backup to a new folder, without what was forgotten after it was made (forgetting/again.py).
 
-    Raises DataError if the backup is damaged.
+    Raises DataError if the backup is damaged, or a receipt is of another store and the receipts are not `of_many` stores.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise DataError(f"{folder} exists and is not empty: restore to a new folder")
@@ -129,7 +129,7 @@ def restore(backup: Path, folder: Path, receipts: Iterable[Path] = ()) -> Conten
             raise DataError(f"{backup} is damaged: its database ends with commit {store.last:,}, not {manifest['commit']:,}")
         made_of = manifest.get("folder")
         with _errors_of(stage, folder):
-            forgotten = forget_again(stage, backup, Path(made_of) if isinstance(made_of, str) else None, receipts)
+            forgotten = forget_again(stage, backup, Path(made_of) if isinstance(made_of, str) else None, receipts, of_many)
         sync_folder(stage)
         if folder.exists():
             folder.rmdir()

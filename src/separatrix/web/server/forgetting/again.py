@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from separatrix.data.errors import DataError
 from separatrix.web.server import snapshots
@@ -22,14 +21,14 @@ from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import DATABASE, StoreError
 
 
-def forget_again(stage: Path, backup: Path, made_of: Path | None, receipts: Iterable[Path]) -> list[int]:
+def forget_again(stage: Path, backup: Path, made_of: Path | None, receipts: Iterable[Path], of_many: bool) -> list[int]:
     """Let a restored store forget what was forgotten later; return the numbers of these examples.
 
     Raises DataError where a receipt cannot be read, is of another store, or cannot be followed.
     """
     with closing(CommitStore(stage, writing=False)) as store:
         identity, known = store.base["model"]["id"], set(forgotten_numbers(store.forgettings).tolist())
-        later = {number for number in _numbers(identity, backup, made_of, receipts) if number <= store.examples}
+        later = {number for number in _numbers(identity, backup, made_of, receipts, of_many) if number <= store.examples}
     numbers = sorted(later - known)
     if not numbers:
         return []
@@ -48,7 +47,7 @@ def forget_again(stage: Path, backup: Path, made_of: Path | None, receipts: Iter
     return numbers
 
 
-def _numbers(identity: str, backup: Path, made_of: Path | None, receipts: Iterable[Path]) -> Iterator[int]:
+def _numbers(identity: str, backup: Path, made_of: Path | None, receipts: Iterable[Path], of_many: bool) -> Iterator[int]:
     """Yield the numbers of the examples that are known to be forgotten."""
     mark = mark_of(backup)
     for path in [*receipts, *([mark] if mark.exists() else [])]:
@@ -56,7 +55,11 @@ def _numbers(identity: str, backup: Path, made_of: Path | None, receipts: Iterab
             listed = read_receipts(path)
         except (OSError, ValueError) as error:
             raise DataError(f"{path} is not a receipt of a server's forgetting: {error}") from None
-        yield from _of_store(listed, identity, path)
+        for receipt in listed:
+            if receipt.get("store") == identity:
+                yield from receipt["removed"]["examples"]
+            elif not of_many:
+                raise DataError(f"{path} is a receipt of another store")
     if made_of is None or not (made_of / DATABASE).exists():
         return
     try:
@@ -65,10 +68,3 @@ def _numbers(identity: str, backup: Path, made_of: Path | None, receipts: Iterab
                 yield from forgotten_numbers(store.forgettings).tolist()
     except (StoreError, OSError):  # it is damaged, which may be why its backup is restored
         return
-
-
-def _of_store(receipts: list[dict[str, Any]], identity: str, path: Path) -> Iterator[int]:
-    for receipt in receipts:
-        if receipt.get("store") != identity:
-            raise DataError(f"{path} is a receipt of another store")
-        yield from receipt["removed"]["examples"]

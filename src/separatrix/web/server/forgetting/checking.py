@@ -1,4 +1,4 @@
-"""Checking a server's receipt against the folder of the store: learning from what is kept must give what the receipt says."""
+"""Checking a server's receipt against its store: learning from what is kept must give what the receipt says."""
 
 from __future__ import annotations
 
