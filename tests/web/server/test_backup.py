@@ -52,7 +52,7 @@ def test_a_backup_under_load_is_a_state_that_was(tmp_path):
         with closing(CommitStore(tmp_path / f"restored-{k}")) as store:
             assert store.last == content.commit and snapshots.recover(store)[0].state() == states[store.last]
     again = ServedStore(tmp_path / "restored-5", keep_all=True)
-    learned = again.live_model.progressive.examples
+    learned = again.live_model.progressive.numbered
     assert again.learn(STREAM[10:20], key="batch-10")["examples"] == 20, "keys are restored, too"
     assert again.learn(STREAM[:10])["examples"] == learned + 10
     again.crash()

@@ -124,12 +124,12 @@ def test_a_whole_snapshot_survives_a_lost_database(tmp_path, history):
     with closing(CommitStore(folder)) as store:
         assert store.last == newest and snapshots.recover(store)[0].state() == history.states[newest]
         assert store.gaps[0][:2] == (1, newest)
-        assert snapshots.moment(store, number=newest)[::2] == snapshots.moment(store, examples=129)[::2] == (newest, 129)
+        assert snapshots.moment(store, number=newest)[::2] == snapshots.moment(store, examples=130)[::2] == (newest, 130)
         for moment in ({"number": newest - 1}, {"examples": 128}, {"time": 4e9}):
             with pytest.raises(StoreError, match=f"is among commits 1 to {newest}, which are missing"):
                 snapshots.moment(store, **moment)
-    assert report[0].endswith(f"the model has all commits up to number {newest}, 129 examples")
-    assert report[1] == f"lost: commits {newest + 1} to {history.last}, examples 130 to 199"
+    assert report[0].endswith(f"the model has all commits up to number {newest}, 130 examples")
+    assert report[1] == f"lost: commits {newest + 1} to {history.last}, examples 131 to 200"
     assert f"missing from the ledger, though the model has learned from them: commits 1 to {newest}" in report
     one = ServedStore(folder)
     for begin in range(0, 60, 10):
@@ -174,10 +174,10 @@ def test_keys_of_lost_commits_are_lost_with_them(tmp_path, history):
     with closing(CommitStore(folder)) as store:
         store.db.execute("UPDATE commits SET body = zeroblob(10) WHERE last = ?", (history.last - 1,))
     report = repair.repaired(folder)
-    assert f"lost: commits {history.last - 1} to {history.last}, examples 180 to 199" in report
+    assert f"lost: commits {history.last - 1} to {history.last}, examples 181 to 200" in report
     assert "of these, 1 row can be read, but what they build on is missing" in report
     one = ServedStore(folder, keep_all=True)
-    assert one.learn(STREAM[190:], "batch-190")["examples"] == 189, "sent again, it is learned and not answered from memory"
+    assert one.learn(STREAM[190:], "batch-190")["examples"] == 190, "sent again, it is learned and not answered from memory"
     one.crash()
 
 

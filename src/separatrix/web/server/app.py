@@ -132,6 +132,8 @@ def application(
     request_metrics = RequestMetrics(set(schema["paths"]) | set(PAGES), requests_logged)
     budget = writer.memory.requests
     bodies = BodyReader(budget, payloads_logged)
+    if payloads_logged and "payloads" not in writer.store.base:  # which receipts of forgetting say
+        writer.store.describe("payloads", {"since": time.time()})
     reading_store = writer.store.reader()
     saving = asyncio.Lock()
     started = time.time()
@@ -350,7 +352,7 @@ def _numbers_in(body: bytes) -> list[int]:
         raise RequestError(422, f"{example}; at most {MOST_FORGOTTEN:,} at a time")
     wrong = [number for number in numbers if type(number) is not int or not 0 < number <= 2**53]
     if wrong:
-        raise RequestError(422, f"{str(wrong[0])!r:.60} is not the number of an example: these count from 1")
+        raise RequestError(422, f"{orjson.dumps(wrong[0]).decode():.60} is not the number of an example: these count from 1")
     return numbers
 
 

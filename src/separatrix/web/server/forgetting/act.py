@@ -146,7 +146,6 @@ def _receipt(
     """Return the receipt: numbers and checksums, no contents."""
     contents = found.contents(index, before.classes, forgotten_numbers(store.forgettings))
     after, counts = replay.live_model, replay.live_model.progressive
-    opened = store.base.get("opened", {})
     return {
         "receipt": KIND,
         "format": FORMAT,
@@ -171,7 +170,7 @@ def _receipt(
         "undos_dropped": replay.dropped_undos,
         "unpinned": replay.unpinned,
         "backups": backups_with(store.folder, found.first),
-        "logs": LOGGED if opened.get("payloads") else "",
+        "logs": LOGGED if "payloads" in store.base else "",
         "check": HOW_TO_CHECK,
     }
 
