@@ -320,6 +320,26 @@ def test_forgetting_over_http(tmp_path):
     assert status == 1 and "says something else" in said
 
 
+def test_one_of_many_models_forgets_and_the_others_stay(tmp_path):
+    stream = list(examples(30))
+    with served(tmp_path / "state", "--many", "--keep-all") as server:
+        clients = [server.client().model(name) for name in ("books", "tools")]
+        for x, y in stream:
+            for client in clients:
+                client.learn({SECRET: 1.0, **x} if x is stream[4][0] else x, y)
+        reply = clients[0].forget([5])
+        assert [client.stats()["examples"] for client in clients] == [29, 30]
+        assert [bool(files_with(tmp_path / "state" / name, SECRET)) for name in ("books", "tools")] == [False, True]
+        paths = clients[0].request("GET", "/openapi.json")["paths"]
+        assert "/forget" in paths and "/models/{name}/forget" in server.client().request("GET", "/openapi.json")["paths"]
+        server.kill()
+        server.start()
+        clients.append(server.client().model("books"))
+        assert clients[-1].forgotten() == [reply["receipt"]] and clients[-1].stats()["examples"] == 29
+        for one in clients:
+            one.close()
+
+
 def client_call(path):
     from separatrix.web.exchange import Call
 

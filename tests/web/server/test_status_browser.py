@@ -41,6 +41,20 @@ def test_texts_are_learned_tried_and_their_mistakes_shown(browser, tmp_path):
         assert page.locator("#mistakes img, #answer img").count() == 0
 
 
+def test_what_is_forgotten_disappears(browser, tmp_path):
+    with served(tmp_path / "state", "--text", "--keep-all") as server, watched(browser, server.url) as page:
+        client = server.client()
+        for text, label in [("see you at noon", "ham"), ("the word of Quinzaine", "spam"), ("free money", "spam")] * 3:
+            client.learn(text, label, pin="Quinzaine" in text)
+        page.goto(server.url)
+        page.locator("#examples:text-is('9')").wait_for()
+        page.locator("#mistakes").get_by_text("Quinzaine").first.wait_for()
+        assert not page.is_visible("#forgotten-figure")
+        client.forget([2, 5, 8])
+        page.locator("#forgotten:text-is('3')").wait_for()
+        assert text_of(page, "examples") == "6" and "Quinzaine" not in page.inner_text("body")
+
+
 def test_a_table_row_is_explained_by_its_columns(browser, tmp_path):
     table = {"age": [22, 38, 60, 41, 30, 55], "job": ["clerk", "cook", "clerk", "cook", "cook", None]}
     features = TableFeatures().fit(table)

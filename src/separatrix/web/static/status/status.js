@@ -7,8 +7,8 @@ const number = new Intl.NumberFormat("en");
 const percent = (share) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(share < 0.1 ? 2 : 1)} %`);
 let token = sessionStorage.getItem("separatrix-token") || "";
 let input = "features";
-let shownMistakes = -1;
-let shownCommit = -1;
+let shownMistakes = "";
+let shownState = "";
 
 function make(tag, text, name) {
   const element = document.createElement(tag);
@@ -146,7 +146,7 @@ function mistake(m) {
       why.replaceWith(make("div", `${explanation.prediction}, score ${+Math.abs(explanation.score).toPrecision(4)}`), terms(explanation, 10));
     } catch (error) { why.replaceWith(make("div", error.message, "error")); }
   });
-  item.append(why);
+  if (sourceOf(m) !== undefined) item.append(why);
   return item;
 }
 
@@ -169,7 +169,8 @@ async function refresh() {
     by("state").textContent = stats.waiting ? `${stats.waiting} requests waiting` : "live";
     by("state").classList.remove("error");
     by("learner").textContent = stats.learner;
-    for (const name of ["examples", "errors", "features"]) by(name).textContent = number.format(stats[name]);
+    for (const name of ["examples", "errors", "features", "forgotten"]) by(name).textContent = number.format(stats[name]);
+    by("forgotten-figure").hidden = !stats.forgotten;
     by("error").textContent = percent(stats.error);
     by("recent").textContent = percent(stats.drift.recent);
     by("drift").hidden = !stats.drift.drifting;
@@ -180,11 +181,12 @@ async function refresh() {
     by("example").placeholder = SAMPLES[input];
     chart(stats);
     classes(stats);
-    if (stats.commits !== shownCommit) {
+    const state = `${stats.commits} ${stats.forgotten}`; // forgetting changes what earlier commits have learned
+    if (state !== shownState) {
       await regressions();
-      shownCommit = stats.commits;
+      shownState = state;
     }
-    const mark = stats.mistakes + stats.undone;
+    const mark = `${stats.mistakes} ${stats.undone} ${stats.forgotten}`;
     if (mark !== shownMistakes) {
       await mistakes();
       shownMistakes = mark;
