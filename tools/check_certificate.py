@@ -108,11 +108,11 @@ def rank(rows, prime=2**61 - 31):  # modulo a prime, which is never above the tr
 
 def check(cert, data):
     verdict, kind, ties, radius = cert["verdict"], cert["separation"], cert["ties"], rational(cert["radius_squared"])
-    fine = cert["format"] == "separatrix certificate 1" and type(cert["bias"]) is bool and len(cert) == 17
+    fine = [cert["format"], type(cert["bias"]), type(cert["classes"])] == ["separatrix certificate 1", bool, list]
     demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
     unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
     unproven += ["spanning"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
-    silent = kind == "overlap" or cert["equations"] in (None, [])
+    silent = len(cert) == 17 and (kind == "overlap" or cert["equations"] in (None, []))
     demand(silent and all(cert[name] is None for name in unproven), "a claim is not proven")
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")

@@ -322,6 +322,7 @@ def forgeries():
     yield "one class", *xor, {"classes": [1]}
     yield "names that are numbers", *pets, {"feature_names": [1, 2]}
     yield "other names", *pets, {"feature_names": ["a"]}
+    yield "classes as one text", *pets, {"classes": "01"}
     yield "a huge margin", *pets, {"margin.upper": 10**400}
 
 

@@ -1,14 +1,17 @@
 """Tables with words on the command line: certified as the features of a model, or without some columns."""
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from separatrix import AveragedPerceptron, Certificate, TextFeatures, load, save
 from separatrix.cli import app
+from support.standalone_checker import standalone
 
 MIXED = "id,age,city,churned\n1,22,Rome,no\n2,35,Paris,no\n3,58,Rome,yes\n4,41,Berlin,yes\n5,29,,no\n6,61,Berlin,yes\n"
 
@@ -36,6 +39,24 @@ def test_words_are_certified_as_the_features_of_a_model(tmp_path, monkeypatch):
     assert checked.exit_code == 0 and checked.output.startswith("VALID")
     Path("my customers.csv").write_text(MIXED.replace("6,61,Berlin,yes", "6,22,Rome,yes"))
     assert CliRunner().invoke(app, ["check", "p.json", "my customers.csv", "--model", "a.sepx"]).exit_code == 1
+
+
+def test_names_in_another_order_are_refused(tmp_path, monkeypatch):
+    """The coefficients that diverge are told by name, so a certificate whose names are exchanged claims something else."""
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("age,dose,ill\n1,5,0\n2,6,0\n3,9,1\n4,7,1\n")
+    assert CliRunner().invoke(app, ["certify", "data.csv", "-o", "p.json"]).exit_code == 0
+    document = json.loads(Path("p.json").read_text())
+    Path("forged.json").write_text(json.dumps(document | {"feature_names": ["dose", "age"]}))
+    Path("unnamed.json").write_text(json.dumps(document | {"feature_names": None}))
+    frame = pd.read_csv("data.csv")
+    for name, is_valid in [("p.json", True), ("forged.json", False), ("unnamed.json", True)]:
+        claim = Certificate.from_json(Path(name))
+        assert claim.verify(frame[["age", "dose"]], frame["ill"]) is is_valid
+        assert claim.verify(frame[["age", "dose"]].to_numpy(), frame["ill"])  # which has no names to compare with
+        assert (
+            CliRunner().invoke(app, ["check", name, "data.csv"]).exit_code == standalone(name, "data.csv")[0] == 1 - is_valid
+        )
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,18 @@ def test_numbers_that_differ_by_multiples_of_a_power_of_two_near_2_to_the_31_are
 def test_a_determinant_that_is_a_multiple_of_a_mersenne_prime_decides_nothing(X, y, bias):
     certificate = certify(np.array(X), y, fit_intercept=bias, exact=False, time_limit=60)
     assert (certificate.verdict, certificate.separation) == answer(X, y, max(y) + 1, bias)[:2]
+
+
+@pytest.mark.parametrize("seed", [31, 104])
+def test_witnesses_with_pairs_of_weight_0_are_told_from_those_without(seed):
+    """Floating point gives a few pairs of a witness a positive weight that is 0 in exact arithmetic."""
+    rng = np.random.default_rng(seed)
+    n, d, gap = int(rng.integers(8, 30)), int(rng.integers(3, 9)), 1e-9
+    X, y = (rng.random((n, d)) < 0.5).astype(float), rng.integers(0, 2, n)
+    y[:2] = [0, 1]
+    j = int(rng.integers(d))
+    X[:, j] = np.where(y == 1, X[:, j] + gap, -X[:, j] - gap)
+    X[1 if y[0] == 0 else 0] = X[0 if y[0] == 0 else 1]
+    X[np.flatnonzero(y == 1)[0], j] -= gap
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "overlap") and certificate.verify(X, y)

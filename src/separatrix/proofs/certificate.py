@@ -9,7 +9,7 @@ distinction (Albert and Anderson 1984): *complete*; *quasi-complete* if some w h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from math import inf
@@ -168,13 +168,16 @@ class Certificate:
         """
         return self.fault(X, y) is None
 
-    def fault(self, X: Any, y: Any) -> str | None:
-        """Return what does not hold for these data, or None."""
-        rows, labels, _ = read_examples(X, y)
+    def fault(self, X: Any, y: Any, feature_names: Sequence[str] | None = None) -> str | None:
+        """Return what does not hold for these data, or None. `feature_names` are those of X, if X itself has none."""
+        rows, labels, names = read_examples(X, y)
+        names = names if feature_names is None else list(feature_names)
         if len(set(self.classes)) != self.proof.n_classes or sorted(self.classes) != self.classes:
             return "the classes are not sorted and unique"
         if self.feature_names is not None and len(self.feature_names) != self.proof.d:
             return f"there are {len(self.feature_names)} feature names for {self.proof.d} features"
+        if None not in (self.feature_names, names) and self.feature_names != names:
+            return "the feature names are not those of the data, in their order"
         try:
             codes = encode_as(np.asarray(self.classes), labels)
         except (ValueError, TypeError, ArithmeticError) as problem:

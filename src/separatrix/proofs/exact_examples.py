@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from math import fsum, inf, isqrt, lcm, sqrt
+from math import inf, isqrt, lcm, sqrt
 from typing import Any
 
 import numpy as np
@@ -273,7 +273,7 @@ class SumOfExamples:
         with np.errstate(all="ignore"):
             squares = [value for _, W, b in self._vectors() for value in (np.einsum("ij,ij->i", W, W) + b * b).tolist()]
             error = self._unit() * float(np.sqrt(np.sum(self.bounds**2)))
-            bound = sqrt(fsum(squares)) * (1 + 2 * (self.examples.m + 16) * _UNIT) + 1.01 * error
+            bound = sqrt(sum(squares)) * (1 + 2 * (self.examples.m + len(squares) + 16) * _UNIT) + 1.01 * error
         if not (self.is_ordinary and _TINY < bound < inf):  # only an exact sum could tell
             square = sum((value * value for value in self.examples.combination(self.witness).values()), Fraction(0))
             return Fraction(isqrt(square.numerator * square.denominator) + 1, square.denominator)

@@ -139,9 +139,10 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
 
     def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
         weights = dependency(pairs.whole(which)[0]) if weights is None else weights
-        if weights is None or min(weights) <= 0:
+        if weights is None or min(weights) < 0 or not any(weights):
             return None
-        return Face(which, weights, None)
+        positive = [t for t, weight in enumerate(weights) if weight]
+        return Face(which[positive], [weights[t] for t in positive], None)
 
     def whole(which: Ints) -> tuple[Whole, Whole]:
         table, shifts[0] = pairs.whole(which)

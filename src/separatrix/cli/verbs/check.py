@@ -52,7 +52,7 @@ def check(
     with errors_reported("check", certificate):
         claim = Certificate.from_json(certificate)
         examples = read_examples(data, label, positive, drop or [], model, reading.reading(), model_formula)
-        fault = claim.fault(examples.X, examples.y)
+        fault = claim.fault(examples.X, examples.y, examples.feature_names)
     tell("check", examples.notes)
     status = 0 if fault is None else 1
     with reader_may_leave(status):

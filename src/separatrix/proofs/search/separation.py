@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -106,29 +107,36 @@ def reduced(pairs: Pairs, which: Ints) -> tuple[Whole, list[int]]:
     return (table, shifts) if pairs.K == 2 else (table[:, pairs.m :], shifts[pairs.m :])
 
 
-def lifted(pairs: Pairs, face: Face, added: Ints) -> Face | None:
+def lifted(pairs: Pairs, face: Face, added: Ints, weights: list[Fraction] | None = None) -> Face | None:
     """Return the face enlarged by pairs that are a witness modulo L, or None if they are not.
 
-    A basis of L and the added pairs have one dependency Σμb + Σλa = 0, up to its scale. If λ > 0, adding a large enough
-    multiple of the face's own weights, which balance, makes all weights positive and leaves the sum at 0.
+    With a basis of L, the added pairs have a dependency Σμb + Σλa = 0: where no λ is given, the only one up to its scale. If
+    λ ≥ 0, adding a large enough multiple of the face's own weights, which balance, makes all weights positive and leaves the
+    sum at 0; added pairs of weight 0 are left out.
     """
     table, _ = reduced(pairs, face.pairs)
-    basis, _ = independent(table)
+    basis, columns = independent(table)
     joined, _ = reduced(pairs, np.concatenate([face.pairs[basis], added]))
-    weights = dependency(joined)
     if weights is None:
+        solution = dependency(joined)
+        if solution is None:
+            return None
+        basis_part, weights = solution[: len(basis)], solution[len(basis) :]
+        if all(weight <= 0 for weight in weights):
+            basis_part, weights = [-weight for weight in basis_part], [-weight for weight in weights]
+    else:
+        scale = lcm(*(weight.denominator for weight in weights))
+        right = np.array([int(weight * scale) for weight in weights], object) @ joined[len(basis) :]
+        solved = System(joined[np.ix_(range(len(basis)), columns)].T.copy()).solve(-right[columns]) if basis else []
+        basis_part = [weight / scale for weight in solved]
+    if min(weights) < 0 or not any(weights):
         return None
-    added_weights = weights[len(basis) :]
-    if all(weight <= 0 for weight in added_weights):
-        weights = [-weight for weight in weights]
-        added_weights = weights[len(basis) :]
-    if not all(weight > 0 for weight in added_weights):
-        return None
-    basis_weights = dict(zip(basis, weights[: len(basis)], strict=True))
+    basis_weights = dict(zip(basis, basis_part, strict=True))
     multiple = max([Fraction(1), *(1 - weight / face.weights[t] for t, weight in basis_weights.items())])
     face_weights = [multiple * weight + basis_weights.get(t, Fraction(0)) for t, weight in enumerate(face.weights)]
-    which = np.concatenate([face.pairs, added])
-    return Face(which, shortened(pairs, which, face_weights + added_weights), None)
+    positive = [t for t, weight in enumerate(weights) if weight]
+    which = np.concatenate([face.pairs, added[positive]])
+    return Face(which, shortened(pairs, which, face_weights + [weights[t] for t in positive]), None)
 
 
 def shortened(pairs: Pairs, which: Ints, weights: list[Fraction]) -> list[Fraction]:
@@ -231,7 +239,7 @@ def _step(
         return Face(face.pairs, face.weights, None, w)
 
     def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
-        return lifted(pairs, face, outside[which])
+        return lifted(pairs, face, outside[which], weights)
 
     shifts_of_exact: list[list[int]] = [[]]
 

@@ -110,20 +110,25 @@ def _decide_by_programs(
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
     last_resort: bool,
 ) -> Answer | None:
-    """Continue the search with linear programs in floating point; once one of them fails, in exact arithmetic."""
+    """Continue the search with linear programs in floating point; once one of them fails, in exact arithmetic.
+
+    After a working set that was separated, a larger one mostly is, too, and is not asked for a witness first.
+    """
+    w = None
     for _ in range(200):
         check_time()
         Z = field.vectors(work)
         Z = Z / np.maximum(np.abs(Z).max(axis=1), 1e-300)[:, None]
         if not np.isfinite(Z).all():
             break
-        support = balance(Z)
+        w = None if w is None else _separate(Z)
+        support = balance(Z) if w is None else None
         if support is not None:
             answer = accept_witness(work[support], None)
             if answer is not None:
                 return answer
             break
-        w = _separate(Z)
+        w = _separate(Z) if w is None else w
         if w is None:
             break
         result = _try_separator(field, w, work, most, accept_separator)
