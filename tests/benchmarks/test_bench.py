@@ -3,7 +3,9 @@
 import importlib.util
 import io
 import json
+import re
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +24,8 @@ from separatrix.cli import app
 RUNNER = CliRunner()
 FAST, SLOW = Times([1.0, 3.0, 2.0], [1.0, 1.0, 1.0]), Times([8.0, 6.0, 7.0], [6.0, 6.0, 6.0])
 ABOUT = {"date": "2026-11-15", "commit": "abc", "quick": True, "python": "3", "versions": {"numpy": "2"}}
+ROOT = Path(__file__).parents[2]
+FRONT = re.compile(r"<!-- separatrix bench -->\n(.*?)<!-- end -->", re.S)
 ABOUT["machine"] = {"processor": "a processor", "cores": 2, "load": 0.1, "system": "Linux"}
 
 
@@ -148,13 +152,15 @@ def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
     suites["hungry"].lines.append(curves.Curve("data", learner, [Point(1, 0.1, 0.8), Point(2, 0.2, 0.9)], 0.85, True))
     (tmp_path / "README.md").write_text("# Front\n\n<!-- separatrix bench -->\nold\n<!-- end -->\n\nThe rest.\n")
     monkeypatch.setattr(
-        report, "HEADLINES", (("works", "doing a thing", "a thing", "our", "their"), ("works", "no", "no", "", ""))
+        report, "HEADLINES", (("works", "doing a thing", "a thing", "our", "their"), ("works", "no", "no", "", "nobody"))
     )
     *written, front = report.write(list(suites.values()), ABOUT, tmp_path)
     assert {path.name for path in written} == {"benchmarks.md", "ratios.svg", "growth.svg", "time-to-accuracy.svg"}
     shown = front.read_text()
     assert shown.startswith("# Front\n\n<!-- separatrix bench -->\nMeasured on 2026-11-15 by") and "old" not in shown
-    assert "| doing a thing | theirs | 2.0 |  |\n<!-- end -->\n\nThe rest.\n" in shown
+    absent = "| no | nobody | not run | the suite works gave no such line |"
+    assert f"| doing a thing | theirs | 2.0 |  |\n{absent}\n<!-- end" in shown
+    assert max(map(len, shown.splitlines())) <= report.WIDTH and shown.endswith("<!-- end -->\n\nThe rest.\n")
     assert all(path.stat().st_size < report.LARGEST for path in written)
     text = (tmp_path / "docs" / "benchmarks.md").read_text()
     assert "`separatrix bench --quick --write` on 2026-11-15, commit abc" in text and "a processor, 2 cores" in text
@@ -163,6 +169,14 @@ def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
     assert "| RuntimeError: no such luck | **FAILED** |" in text
     assert "| a thing | ours | 1 · 1 · 1 s | theirs | 2 · 2 · 2 s | 2 | ≥ 1 |  | met |" in text
     assert "| data | **ours** | 0.8000 after 100 ms | 0.9000 | 200 ms | 0.8500 | 200 ms | first |" in text
+
+
+def test_the_readme_has_seven_of_the_lines_that_open_the_page():
+    assert report.ON_THE_FRONT == 7 and len(report.HEADLINES) == 10
+    assert {suite for suite, *_ in report.HEADLINES} <= harness.SUITES.keys()
+    table = FRONT.search((ROOT / "README.md").read_text(encoding="utf-8"))[1].strip().splitlines()
+    jobs = [line.split("|")[1].strip() for line in table if line.startswith("|")][2:]
+    assert jobs == [job for _, job, *_ in report.HEADLINES[: report.ON_THE_FRONT]]
 
 
 def test_an_exponent_is_that_of_the_larger_half():
