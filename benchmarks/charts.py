@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter
 
 from benchmarks.harness import MET, Outcome, Row
 
@@ -107,6 +107,29 @@ def growth(lines: Sequence[Any], folder: Path) -> list[tuple[str, str]]:
         return saved(
             figure, folder, "growth.svg", "How cost grows: fitted exponents, the expected ones in brackets and dashed"
         )
+
+
+def opening(jobs: Sequence[tuple[str, Row]], folder: Path) -> list[tuple[str, str]]:
+    """A bar for each job that opens the page: how many times faster we are than the peer beside it."""
+    jobs = [(job, row) for job, row in jobs if row.ratio]
+    if not jobs:
+        return []
+    with plt.rc_context(STYLE | {"font.size": 10}):
+        figure, axis = plt.subplots(figsize=(9, 0.42 * len(jobs) + 1))
+        for k, (_, row) in enumerate(jobs):
+            good = row.ratio >= 1 and (row.quality is None or row.quality.holds)
+            axis.barh(k, row.ratio - 1, left=1, color="#4292c6" if good else "#fc9272", height=0.6, zorder=2)
+            axis.annotate(f" {row.ratio:.1f} ×", (max(row.ratio, 1), k), va="center", weight="bold")
+        axis.axvline(1, color="black", lw=1, zorder=3)
+        axis.set_yticks(range(len(jobs)), [f"{job}\nbeside {row.peer}" for job, row in jobs], fontsize=8)
+        axis.set(
+            xscale="log", ylim=(len(jobs) - 0.4, -0.6), xlabel="times as fast as the peer; red: slower, or a worse result"
+        )
+        axis.set_xlim(min(0.9, *(0.9 * row.ratio for _, row in jobs)), 1.5 * max(row.ratio for _, row in jobs))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.grid(axis="y", visible=False)
+        figure.tight_layout()
+        return saved(figure, folder, "headlines.svg", "Ten jobs, and how many times faster they are than a well-known peer")
 
 
 def ratios(outcomes: Sequence[Outcome], folder: Path) -> list[tuple[str, str]]:

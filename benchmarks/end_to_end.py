@@ -25,7 +25,7 @@ from benchmarks.startup import KERNEL
 from benchmarks.timing import Times, in_turns
 
 PASSES = 5
-SLACK = 0.005
+TEST_ROWS = 20_000
 SEPARATRIX = [sys.executable, "-m", "separatrix"]
 
 
@@ -33,7 +33,7 @@ def write(folder, rows):
     """Write the same examples as svmlight and as Vowpal Wabbit's text."""
     rng = np.random.default_rng(0)
     weights = rng.normal(size=100_000) * (rng.random(100_000) < 0.3)
-    for name, n in (("train", rows), ("test", 20_000)):
+    for name, n in (("train", rows), ("test", TEST_ROWS)):
         with open(folder / f"{name}.svm", "w") as ours, open(folder / f"{name}.vw", "w") as theirs:
             for _ in range(n):
                 columns = np.unique((100_000 * rng.random(rng.poisson(63)) ** 2).astype(np.int64))
@@ -137,7 +137,7 @@ def against_vowpal_wabbit(folder, rule, size, repeats):
     (my_command, their_command), _ = in_turns(
         lambda: our_command(folder, rule), lambda: vw_command(folder), repeats=repeats, prepare=clear
     )
-    quality = Quality.compared("test error", our_error(folder), vw_error(folder), higher=False)
+    quality = Quality.of_shares("test error", our_error(folder), vw_error(folder), TEST_ROWS, higher=False)
     ours = f"averaged {rule}"
     yield Row(f"file to model, {size}, in process", ours, peer, mine, theirs, 4, quality)
     limit = mine.best + start_of_numba(folder, repeats)
@@ -163,7 +163,7 @@ def against_liblinear(folder, rule, size):
         lambda: ours_in_process(folder, rule), lambda: liblinear(folder), repeats=1, warm_up=0
     )
     our_command(folder, rule)
-    quality = Quality.compared("test error", our_error(folder), error, higher=False, slack=SLACK)
+    quality = Quality.of_shares("test error", our_error(folder), error, TEST_ROWS, higher=False)
     theirs = Times([read + train], [read + train])
     note = f"its Python reader takes {read:.1f} s of it; training alone {train / mine.best:.1f}× ours"
     yield Row(f"file to model, {size}, in process", f"averaged {rule}", peer, mine, theirs, 10, quality, note=note)

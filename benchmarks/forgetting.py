@@ -24,7 +24,11 @@ from benchmarks.timing import Times, in_turns
 from separatrix import AveragedPerceptron, Perceptron, forget
 from separatrix.training.forgetting.refitting import Fit, fit_left, order_from
 
-ABOUT = __doc__.partition("\n\n")[2].partition("Each learner")[2]
+ABOUT = (
+    "A learner is fitted once. Then one row is forgotten, receipt included, in turn with training without the row from the "
+    "beginning, in the same order. A row that made no mistake is the cheap case, so its share of the rows is shown first. "
+    "[Forgetting](forgetting.md) has more rows of each kind."
+)
 RESULTS = ROOT / "build" / "forgetting.json"
 TITLES = {"a9a": "a9a", "newsgroups": "20 newsgroups", "mnist": "MNIST"}
 LEARNERS = {

@@ -13,6 +13,8 @@ import importlib.util
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from math import sqrt
+from statistics import fmean, variance
 from typing import Any, ClassVar, Protocol
 
 from threadpoolctl import threadpool_limits
@@ -24,9 +26,11 @@ SUITES = {
     "parsing": ("parsing", "Reading files"),
     "text": ("text", "Texts to features"),
     "end-to-end": ("end_to_end", "From a file to a model"),
+    "commands": ("raw_files", "Whole commands on raw files"),
     "record": ("record", "A large sparse set, from files to a model"),
     "startup": ("startup", "Starting a command"),
     "certificates": ("certificates", "Proofs of separability"),
+    "separation": ("separation_battery", "Separation in logistic regression"),
     "kernel": ("kernel", "The kernel perceptron"),
     "serving": ("serving", "The server"),
     "cluster": ("cluster", "Beyond one machine"),
@@ -70,11 +74,26 @@ class Quality:
     holds: bool
 
     @classmethod
-    def compared(cls, what: str, ours: float, theirs: float, *, higher: bool = True, slack: float = 0.0) -> Quality:
-        """Compare two figures; a difference within `slack` counts as equal."""
-        ahead = ours - theirs if higher else theirs - ours
-        word = "better" if ahead > slack else "equal" if ahead >= -slack else "worse"
-        return cls(f"{what} {ours:.4f} beside {theirs:.4f}: {word}", ahead >= -slack)
+    def compared(
+        cls, what: str, ours: float, theirs: float, *, higher: bool = True, slack: float = 0.0, error: float = 0.0
+    ) -> Quality:
+        """Compare two figures; equal is a difference within `slack`, or within twice its standard error."""
+        ahead, within = ours - theirs if higher else theirs - ours, max(slack, 2 * error)
+        word = "better" if ahead > within else "equal" if ahead >= -within else "worse"
+        spread = f" (difference ± {error:.4f})" if error else ""
+        return cls(f"{what} {ours:.4f} beside {theirs:.4f}{spread}: {word}", ahead >= -within)
+
+    @classmethod
+    def of_seeds(cls, what: str, ours: Sequence[float], theirs: Sequence[float], *, slack: float = 0.0) -> Quality:
+        """Compare the means of two learners over as many seeds, with the standard error of their difference."""
+        n, error = len(ours), sqrt((variance(ours) + variance(theirs)) / len(ours))
+        return cls.compared(f"{what}, means of {n} seeds", fmean(ours), fmean(theirs), slack=slack, error=error)
+
+    @classmethod
+    def of_shares(cls, what: str, ours: float, theirs: float, n: int, *, higher: bool = True) -> Quality:
+        """Compare two shares of n test rows: accuracies, or errors with `higher=False`, as of independent samples."""
+        error = sqrt((ours * (1 - ours) + theirs * (1 - theirs)) / n)
+        return cls.compared(what, ours, theirs, higher=higher, error=error)
 
 
 def duration(*seconds: float) -> str:

@@ -112,7 +112,7 @@ def rows(quick: bool) -> Iterator[Row]:
         fits[0]()
         (mine, other), _ = in_turns(*fits, repeats=2 if quick else 1)
         errors = (error(model, X_test, y_test) / 100 for model in (ours, theirs))
-        quality = Quality.compared("test error", *errors, higher=False)
+        quality = Quality.of_shares("test error", *errors, len(y_test), higher=False)
         what = f"MNIST, {n:,} examples, degree {degree}"
         note = f"SVC's time grows with the square of the examples: the promised {FASTER}× is for all 60,000"
         yield Row(what, "averaged kernel perceptron, 4 passes", "SVC", mine, other, quality=quality, note=note)

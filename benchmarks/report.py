@@ -28,7 +28,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
 PEERS = ("vowpalwabbit", "liblinear-official", "river", "starlette", "uvicorn", "dask", "pyspark")
 LARGEST = 150_000
 WIDTH = 120
-OVERVIEW = "overview"
+OPENING, OVERVIEW = "opening", "overview"
 HEADLINES = (
     ("passes", "fit on dense rows, shuffled", "64 float32, shuffled", "", "scikit-learn"),
     ("passes", "fit on sparse rows, shuffled", "47,000, shuffled", "", "scikit-learn"),
@@ -139,27 +139,14 @@ def tally(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 
 def page(outcomes: Sequence[Outcome], about: dict[str, Any], pictures: dict[str, list[tuple[str, str]]]) -> str:
-    """The page; `pictures` are, for each suite and the overview, the names of files in docs/images and what they show."""
+    """The page; `pictures` are, for each suite and what opens the page, files of docs/images and what they show."""
 
     def shown(suite: str) -> list[str]:
         return [f"![{what}](images/{name})" for name, what in pictures.get(suite, [])]
 
-    machine, counted = about["machine"], tally(outcomes)
-    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    parts = [
-        "# Benchmarks",
-        f"Written by `separatrix bench{' --quick' if about['quick'] else ''} --write` on {about['date']}, commit "
-        f"{about['commit'] or 'unknown'}, in {sum(outcome.seconds for outcome in outcomes) / 60:.0f} minutes: "
-        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, load {machine['load']} when it began; "
-        f"Python {about['python']}, {versions}.",
-        "Each line is measured side by side in one run, in turns, after a warm-up; BLAS has one thread. Times are "
-        "best · median · worst of the repeats. **ratio** is the peer's best time over ours, with the least and the greatest "
-        "ratio of a round in brackets; **floor** is what we promise. **quality** says whether the result is as good as the "
-        "peer's. A floor that was not reached is MISSED; one that was reached with a worse result is WORSE. "
-        + ", ".join(f"{number} {word}" for word, number in counted.items())
-        + ".",
-        *shown(OVERVIEW),
-    ]
+    parts = ["# Benchmarks", *shown(OPENING), "\n".join(map(sentence, headlines(outcomes))), method(outcomes, about)]
+    if pictures.get(OVERVIEW):
+        parts += ["## Every ratio that has a floor", *shown(OVERVIEW)]
     for outcome in outcomes:
         parts.append(f"## {SUITES[outcome.suite][1]}")
         about_suite = getattr(outcome.module, "ABOUT", "")
@@ -167,6 +154,41 @@ def page(outcomes: Sequence[Outcome], about: dict[str, Any], pictures: dict[str,
         parts += shown(outcome.suite)
         parts += [markdown(lines) for lines in outcome.tables()]
     return "\n\n".join(parts) + "\n"
+
+
+def method(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
+    """How and where it was measured, in a box."""
+    machine, counted = about["machine"], tally(outcomes)
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    paragraphs = (
+        "Each line is measured side by side in one run: ours and theirs take turns, after a warm-up, and BLAS has one "
+        "thread. Times are best · median · worst of the repeats. **ratio** is the best time of the peer divided by ours, "
+        "with the smallest and the largest ratio of a round in brackets. **floor** is what we promise. **quality** says "
+        "whether the result is as good as the peer's. A learner whose result depends on the order of the rows is judged by "
+        "its mean over several orders. A difference within twice its standard error, where that is shown, counts as equal.",
+        "A floor that was not reached is MISSED; one that was reached with a worse result is WORSE. In this run: "
+        + ", ".join(f"{number} {word}" for word, number in counted.items())
+        + ".",
+        f"`separatrix bench{' --quick' if about['quick'] else ''} --write` wrote this page on {about['date']}, at commit "
+        f"{about['commit'] or 'unknown'}, in {sum(outcome.seconds for outcome in outcomes) / 60:.0f} minutes. The machine: "
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, load {machine['load']} when it began. The "
+        f"versions: Python {about['python']}, {versions}.",
+    )
+    title = '<p class="admonition-title">How this is measured</p>'
+    return "\n\n".join(['<div class="admonition note" markdown>', title, *map(wrapped, paragraphs), "</div>"])
+
+
+def wrapped(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False))
+
+
+def sentence(job_and_line: tuple[str, Row]) -> str:
+    """What a reader remembers of a line."""
+    job, line = job_and_line
+    if line.ratio is None:
+        return f"- {ABSENT}: {job}, beside {line.peer}"
+    result = line.quality.says if line.quality else line.note
+    return f"- **{line.ratio:.1f} ×** the speed of {line.peer}: {job}" + (f" ({result})" if result else "")
 
 
 def headlines(outcomes: Sequence[Outcome]) -> list[tuple[str, Row]]:
@@ -188,7 +210,7 @@ def front(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
         "ratio is their time divided by ours, side by side in one run; below 1 they are quicker. "
         "[All lines, misses included](docs/benchmarks.md)"
     )
-    parts = [*textwrap.wrap(about_run, WIDTH, break_on_hyphens=False, break_long_words=False), ""]
+    parts = [wrapped(about_run), ""]
     parts += ["| job | beside | times faster | the result |", "|---|---|---|---|"]
     for job, line in headlines(outcomes)[:ON_THE_FRONT]:
         ratio = ABSENT if line.ratio is None else f"{line.ratio:.1f}"
@@ -202,8 +224,9 @@ def write(outcomes: Sequence[Outcome], about: dict[str, Any], root: Path) -> lis
     folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, list[tuple[str, str]]] = {}
     if importlib.util.find_spec("matplotlib"):
-        from benchmarks.charts import ratios
+        from benchmarks.charts import opening, ratios
 
+        pictures[OPENING] = opening(headlines(outcomes), folder)
         pictures[OVERVIEW] = ratios(outcomes, folder)
         for outcome in outcomes:
             draw = getattr(outcome.module, "charts", None)

@@ -3,7 +3,8 @@
     python -m benchmarks.separation_battery [--write]
 
 The made cases are separated, or not, by construction. `--write` puts the table into docs/separation.md. Times are of the
-processor, and those of `check_separation` alone are shown.
+processor, and those of `check_separation` alone are shown. The suite "separation" of `separatrix bench` counts the right
+answers of the made cases, and times `check_separation` beside the linear program where that answers.
 """
 
 from __future__ import annotations
@@ -20,9 +21,16 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_svmlight_file, 
 from benchmarks import datasets
 from benchmarks.certificates import agaricus, sonar
 from benchmarks.datasets import DATA, absent
+from benchmarks.harness import Quality, Row, installed
 from benchmarks.pages import put
+from benchmarks.timing import in_turns
 from separatrix import check_separation
 
+PEER = "firthmodels' linear program"
+ABOUT = (
+    "Whether a logistic regression has finite coefficients: `check_separation` answers with a proof and names the columns, "
+    "the linear program with a tolerance. [Perfect separation](separation.md) has the answers, case by case."
+)
 HEAD = ("data", "rows × columns", "statsmodels `Logit`", "statsmodels `GLM`", "firthmodels", "`check_separation`", "s")
 
 
@@ -137,6 +145,9 @@ MADE = {
     "multinomial, overlap": lambda: multinomial(False),
     "multinomial, a level lacks a class": lambda: multinomial(True),
 }
+OVERLAPPING = ("overlap", "exactly collinear, overlap", "an overlap of 1e-9", "multinomial, overlap")
+COMPLETE = ("complete separation", "a gap of 1e-9")
+"""The made cases that are so by construction; the others are quasi-complete."""
 BUILT_IN = {
     "iris, versicolor and virginica": iris_pair,
     "iris, three classes": lambda: load_iris(return_X_y=True),
@@ -216,7 +227,7 @@ def by_us(X, y):
     return ", ".join(words), seconds
 
 
-def rows():
+def answers():
     """Yield the line of each case."""
     for name, load in {**MADE, **BUILT_IN, **({} if absent() else SHARED)}.items():
         X, y = load()
@@ -226,11 +237,53 @@ def rows():
         yield name, f"{X.shape[0]:,} × {X.shape[1]}", *theirs, ours, f"{seconds:.2f}"
 
 
+def truth(name):
+    return "overlap" if name in OVERLAPPING else "complete" if name in COMPLETE else "quasi-complete"
+
+
+def rows(quick):
+    """The suite "separation"."""
+    check_separation(np.array([[0.0], [1.0]]), [0, 1])  # compiles
+    if not installed("firthmodels") or not installed("statsmodels"):
+        yield Row.missing("separation or not", PEER, "statsmodels or firthmodels is not installed")
+        return
+    right, silent = {"ours": 0, PEER: 0}, 0
+    for name, load in MADE.items():
+        X, y = load()
+        X = np.asarray(X, float)
+        right["ours"] += by_us(X, y)[0].split(",")[0] == truth(name)
+        separated = {"overlap": "no separation"}.get(truth(name), "separation")
+        right[PEER] += by_firthmodels(X, y).split(",")[0] == separated
+        silent += truth(name) != "overlap" and "silently" in by_statsmodels(X, y, True)
+    n = len(MADE)
+    note = f"{PEER} {right[PEER]}; statsmodels' GLM converges silently in {silent} of the separated cases"
+    yield Row(
+        f"right answers in {n} made cases", "check_separation", value=right["ours"], unit=f"of {n}", floor=n, note=note
+    )
+    timed = ("complete separation", "interaction of two dummies"), ("WDBC",), () if absent() else ("sonar", "spambase")
+    for cases, names in zip((MADE, BUILT_IN, SHARED), timed[:2] if quick else timed, strict=False):
+        for name in names:
+            yield beside(name, *cases[name](), repeats=2 if quick else 5)
+
+
+def beside(name, X, y, repeats):
+    """The row of one case beside the linear program, which has no kind of separation and no proof."""
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, float)
+    (ours, theirs), (check, answer) = in_turns(
+        lambda: check_separation(X, y), lambda: by_firthmodels(X, y), repeats=repeats, warm_up=1
+    )
+    checked = check.separation != "undecided" and check.verify()
+    agreed = (check.separation != "overlap") == answer.startswith("separation")
+    says = f"{check.separation}, proof {'checked exactly' if checked else 'not checked'}; the LP says {answer.split(',')[0]}"
+    what = f"{name}, {X.shape[0]:,} × {X.shape[1]}"
+    return Row(what, "check_separation", PEER, ours, theirs, quality=Quality(says, checked and agreed))
+
+
 def main():
     for X in (np.array([[0.0], [1.0]]), sp.csr_matrix([[0.0], [1.0]])):
         check_separation(X, [0, 1])  # compiles
     page = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
-    for cells in rows():
+    for cells in answers():
         print(*cells, sep=" | ", flush=True)
         page.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     if "--write" in sys.argv:

@@ -19,7 +19,7 @@ from benchmarks.report import show
 from benchmarks.timing import in_turns
 from separatrix import SequencePerceptron, evaluate_sequences, read_conll
 
-ABOUT = __doc__
+ABOUT = "\n\n".join(__doc__.split("\n\n")[2:])
 PASSES = 10
 PEER = "sklearn-crfsuite, ap"
 WINDOW = (-2, -1, 0, 1, 2)
@@ -117,7 +117,7 @@ def beside(train, test, y_test, quick):
     def tags_of_theirs(model):
         return list(map(list, model.predict([attributes(sentence) for sentence in read_in_python(test)[0]])))
 
-    repeats = 1 if quick else 3
+    repeats = 1 if quick else 2
     tasks = (lambda: theirs(train), lambda: ours(train, templates=TEMPLATES), lambda: ours(train))
     (slow, fast, rich), (peer, same, default) = in_turns(*tasks, repeats=repeats)
     tagging = (lambda: tags_of_theirs(peer), lambda: tags_of_ours(same), lambda: tags_of_ours(default))

@@ -71,6 +71,18 @@ def test_verdicts(settings, verdict):
     assert report.verdict_of([Outcome("passes", lines=[Row("x", "", "", FAST, SLOW, **settings)])]) == verdict.isupper()
 
 
+def test_quality_is_equal_within_twice_the_standard_error_of_the_difference():
+    steady, loose = [0.900, 0.901, 0.902], [0.85, 0.90, 0.95]
+    assert Quality.of_seeds("accuracy", steady, [0.89, 0.891, 0.892]).says.endswith("± 0.0008): better")
+    assert Quality.of_seeds("accuracy", steady, [0.91, 0.911, 0.912]).holds is False
+    assert Quality.of_seeds("accuracy", loose, [0.92, 0.93, 0.91]).says.endswith(
+        "beside 0.9200 (difference ± 0.0294): equal"
+    )
+    assert Quality.of_seeds("accuracy", [1, 1], [1.0005, 1.0005], slack=0.001).says.endswith("equal")
+    few, many = (Quality.of_shares("error", 0.2139, 0.2032, n, higher=False) for n in (2_000, 200_000))
+    assert (few.says[-5:], many.says[-5:], few.holds, many.holds) == ("equal", "worse", True, False)
+
+
 def test_quality_says_which_is_better():
     assert Quality.compared("accuracy", 0.9, 0.8) == Quality("accuracy 0.9000 beside 0.8000: better", True)
     assert Quality.compared("error", 0.21, 0.2, higher=False) == Quality("error 0.2100 beside 0.2000: worse", False)
@@ -155,7 +167,8 @@ def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
         report, "HEADLINES", (("works", "doing a thing", "a thing", "our", "their"), ("works", "no", "no", "", "nobody"))
     )
     *written, front = report.write(list(suites.values()), ABOUT, tmp_path)
-    assert {path.name for path in written} == {"benchmarks.md", "ratios.svg", "growth.svg", "time-to-accuracy.svg"}
+    pictures = {"headlines.svg", "ratios.svg", "growth.svg", "time-to-accuracy.svg"}
+    assert {path.name for path in written} == pictures | {"benchmarks.md"}
     shown = front.read_text()
     assert shown.startswith("# Front\n\n<!-- separatrix bench -->\nMeasured on 2026-11-15 by") and "old" not in shown
     absent = "| no | nobody | not run | the suite works gave no such line |"
@@ -163,9 +176,13 @@ def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
     assert max(map(len, shown.splitlines())) <= report.WIDTH and shown.endswith("<!-- end -->\n\nThe rest.\n")
     assert all(path.stat().st_size < report.LARGEST for path in written)
     text = (tmp_path / "docs" / "benchmarks.md").read_text()
-    assert "`separatrix bench --quick --write` on 2026-11-15, commit abc" in text and "a processor, 2 cores" in text
+    words = " ".join(text.split())
+    assert "`separatrix bench --quick --write` wrote this page on 2026-11-15, at commit abc" in words
+    assert "a processor, 2 cores" in words
     assert "## Works\n\nWhat is done here." in text
-    assert [text.count(f"(images/{path.name})") for path in written[1:]] == [1, 1, 1]
+    assert [text.count(f"(images/{path.name})") for path in written[1:]] == [1] * len(pictures)
+    assert text.startswith("# Benchmarks\n\n![") and "\n- **2.0 ×** the speed of theirs: doing a thing\n" in text
+    assert "\n- not run: no, beside nobody\n" in text and '<div class="admonition note" markdown>' in text
     assert "| RuntimeError: no such luck | **FAILED** |" in text
     assert "| a thing | ours | 1 · 1 · 1 s | theirs | 2 · 2 · 2 s | 2 | ≥ 1 |  | met |" in text
     assert "| data | **ours** | 0.8000 after 100 ms | 0.9000 | 200 ms | 0.8500 | 200 ms | first |" in text
