@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import subprocess
 import textwrap
 from collections.abc import Sequence
@@ -187,8 +188,13 @@ def sentence(job_and_line: tuple[str, Row]) -> str:
     job, line = job_and_line
     if line.ratio is None:
         return f"- {ABSENT}: {job}, beside {line.peer}"
-    result = line.quality.says if line.quality else line.note
+    result = in_short(line)
     return f"- **{line.ratio:.1f} ×** the speed of {line.peer}: {job}" + (f" ({result})" if result else "")
+
+
+def in_short(line: Row) -> str:
+    """The result of a line without its standard error."""
+    return re.sub(r" \(difference ± [\d.]+\)", "", line.quality.says) if line.quality else line.note
 
 
 def headlines(outcomes: Sequence[Outcome]) -> list[tuple[str, Row]]:
@@ -214,7 +220,7 @@ def front(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     parts += ["| job | beside | times faster | the result |", "|---|---|---|---|"]
     for job, line in headlines(outcomes)[:ON_THE_FRONT]:
         ratio = ABSENT if line.ratio is None else f"{line.ratio:.1f}"
-        parts.append(f"| {job} | {line.peer} | {ratio} | {line.quality.says if line.quality else line.note} |")
+        parts.append(f"| {job} | {line.peer} | {ratio} | {in_short(line)} |")
     return "\n".join(parts)
 
 
