@@ -22,7 +22,8 @@ SIGNS = {
 }
 OPENING = {r"\langle": "⟨", r"\lVert": "‖", r"\lvert": "|", "(": "(", "[": "[", r"\{": "{"}
 CLOSING = {r"\rangle": "⟩", r"\rVert": "‖", r"\rvert": "|", ")": ")", "]": "]", r"\}": "}"}
-NAMES = {r"\max", r"\min", r"\ln", r"\log", r"\cosh", r"\cos"}
+LIMITS = {r"\sum": "∑", r"\max": "max", r"\min": "min"}
+NAMES = {r"\ln", r"\log", r"\cosh", r"\cos"}
 CONSTANTS = {r"\infty": "∞", r"\top": "⊤"}
 SPACES = {r"\quad": 1, r"\qquad": 2, r"\,": 0.17, r"\;": 0.28, r"\ ": 0.33}
 ACCENTS = {r"\tilde": "~", r"\bar": "¯", r"\hat": "^"}
@@ -62,7 +63,7 @@ class Formula:
 
     def scripted(self):
         """Read an atom with what stands below and above it."""
-        limits = self.tokens[0] == r"\sum"
+        limits = self.tokens[0] in LIMITS
         base, scripts = self.atom(), {}
         while self.tokens and self.tokens[0] in ("^", "_", "'"):
             mark = self.tokens.pop(0)
@@ -103,14 +104,14 @@ class Formula:
         """Return a token that stands for itself."""
         if token in LETTERS or (token.isalpha() and len(token) == 1):
             return f"<mi>{LETTERS.get(token, token)}</mi>"
+        if token in LIMITS:
+            return f'<mo movablelimits="true" lspace="0" rspace="0.17em">{LIMITS[token]}</mo>'
         if token in NAMES:
             return f"<mi>{token[1:]}</mi>"
         if token in CONSTANTS:
             return f"<mi>{CONSTANTS[token]}</mi>"
         if token in SPACES:
             return f'<mspace width="{SPACES[token]}em"/>'
-        if token == r"\sum":
-            return '<mo movablelimits="true">∑</mo>'
         if token[0].isdigit():
             return f"<mn>{token}</mn>"
         if token in OPENING or token in CLOSING:

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -104,11 +105,23 @@ def test_every_block_runs_and_prints_what_it_shows(page, folder):
             printed = None
 
 
+def anchors(page):
+    """The anchors of a page's headings, as the site and code hosts make them of plain words."""
+    for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text(encoding="utf-8")), re.M):
+        plain = re.sub(r"\[([^]]+)\]\([^)]*\)|[`*]", r"\1", heading)
+        plain = unicodedata.normalize("NFKD", plain).encode("ascii", "ignore").decode()
+        yield re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain).strip().lower())
+
+
 def test_every_link_within_the_documents_leads_somewhere():
-    for page in PAGES:
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8")):
-            if "://" not in target and not target.startswith("mailto:"):
-                assert (page.parent / target).exists(), f"{page}: {target}"
+    for page in [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]:
+        text = FENCE.sub("", page.read_text(encoding="utf-8"))
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)", text):
+            if "://" in target or target.startswith("mailto:"):
+                continue
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page}: {target}"
+            assert not anchor or there.suffix != ".md" or anchor in anchors(there), f"{page}: {target}#{anchor}"
 
 
 def test_what_is_left_out_is_left_out():
