@@ -79,7 +79,7 @@ def imports(tree):
 
 @pytest.mark.parametrize(
     ("folder", "extras"),
-    [("src", FOR_USERS), ("tests", {"dev"}), ("benchmarks", {"bench"}), ("tools", {"dev"}), ("examples", {"plot"})],
+    [("src", FOR_USERS), ("tests", {"dev"}), ("benchmarks", {"bench"}), ("tools", {"dev"}), ("examples", {"dev"})],
 )
 def test_every_package_that_is_imported_is_declared(folder, extras):
     imported = {name.split(".")[0] for tree in trees(folder).values() for name in imports(tree)}
