@@ -199,7 +199,12 @@ def test_only_a_csv_that_is_too_long_for_the_browser_is_sent_to_the_server(page,
 
 def test_the_first_screen_fits_a_small_laptop(browser, lab_url):
     with watched(browser, lab_url, viewport={"width": 1366, "height": 768}) as page:
-        for state in ("data=lecture:L4.1&step=4", "data=iris&passes=20&step=200", "data=random&n=60&noise=0.1&step=3"):
+        for state in (
+            "data=lecture:L4.1&step=4",
+            "data=iris&passes=20&step=200",
+            "data=random&n=60&noise=0.1&step=3",
+            "data=points",
+        ):
             visit(page, lab_url, state)
             for name in ("picture", "show-street", "show-witness", "save-png", "copy-link"):
                 if page.locator(f"#{name}").count():

@@ -111,8 +111,10 @@ def test_an_address_that_cannot_be_run_is_one_sentence(browser, host, state, mes
 
 
 def test_embedded_it_shows_the_picture_the_step_and_a_way_out(browser, host):
-    with watched(browser, host, viewport={"width": 700, "height": 620}) as page:
+    with watched(browser, host, viewport={"width": 700, "height": 680}) as page:
         visit(page, host, "data=lecture:L4.1&step=4&embed=1")
+        box = page.locator("#step-panel").bounding_box()
+        assert box["y"] + box["height"] <= 680, "the frame shows the whole step without scrolling"
         assert page.is_visible("#picture") and page.is_visible("#step-panel") and not page.is_visible("#controls")
         assert page.get_attribute("#open-full", "href").endswith("#data=lecture:L4.1&step=4")
         page.keyboard.press("ArrowRight")

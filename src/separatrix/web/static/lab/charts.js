@@ -119,7 +119,8 @@ export function updateChart(before, change, after) {
   const origin = at([0, 0]);
   chart.append(s("line", { x1: 0, x2: width, y1: origin[1], y2: origin[1], class: "grid" }));
   chart.append(s("line", { x1: origin[0], x2: origin[0], y1: 0, y2: height, class: "grid" }));
-  chart.append(...vector(origin, at(before), "before"), ...vector(at(before), at(after), "change"), ...vector(origin, at(after), "after"));
+  const aside = parallel(before, after) ? 5 : 0; // arrows on one line are drawn beside each other
+  chart.append(...vector(origin, at(before), "before"), ...vector(at(before), at(after), "change", aside), ...vector(origin, at(after), "after", -aside));
   const name = (/** @type {string} */ text, /** @type {number[]} */ point, /** @type {number[]} */ towards, /** @type {string} */ kind) => {
     const [dx, dy] = [point[0] - towards[0], point[1] - towards[1]];
     const length = Math.hypot(dx, dy) || 1;
@@ -151,11 +152,18 @@ function sidestep(origin, end, other) {
   return [origin[0] * 0.3 + other[0] * 0.7, origin[1] * 0.3 + other[1] * 0.7];
 }
 
-/** @param {number[]} from @param {number[]} to @param {string} kind */
-function vector(from, to, kind) {
-  const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+/** @param {number[]} a @param {number[]} b whether they lie on one line, or one of them is 0 */
+function parallel(a, b) {
+  return Math.abs(a[0] * b[1] - a[1] * b[0]) <= 0.02 * Math.hypot(...a) * Math.hypot(...b);
+}
+
+/** @param {number[]} start @param {number[]} end @param {string} kind @param {number} aside how far the arrow is moved sideways */
+function vector(start, end, kind, aside = 0) {
+  const [dx, dy] = [end[0] - start[0], end[1] - start[1]];
   const length = Math.hypot(dx, dy);
   if (length < 1) return [];
+  const normal = [-Math.abs(dy) / length, (dy === 0 ? Math.abs(dx) : dx * Math.sign(dy)) / length]; // the same for both directions of a line
+  const [from, to] = [start, end].map(([x, y]) => [x + aside * normal[0], y + aside * normal[1]]);
   const head = Math.min(11, length * 0.6);
   const [ux, uy] = [dx / length, dy / length];
   const base = [to[0] - head * ux, to[1] - head * uy];

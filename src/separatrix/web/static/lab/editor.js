@@ -116,7 +116,8 @@ export class Editor {
   /** @param {PointerEvent} event */
   _pixel(event) {
     const box = this.viewer.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
+    const scale = this.viewer.picture.frame.width / box.width; // of a lecture's enlarged picture
+    return [scale * (event.clientX - box.left), scale * (event.clientY - box.top)];
   }
 
   /** The coordinates of a pixel, rounded to about two digits. @param {number[]} pixel */

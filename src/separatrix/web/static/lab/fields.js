@@ -1,5 +1,7 @@
 // Scores over the plane of the picture, as affine functions if possible, else on a grid; and their contours.
 
+import { kernelValue } from "./engine/maps.js";
+
 /** @import { Run } from "./run.js" */
 /** @import { Frame } from "./frame.js" */
 
@@ -27,6 +29,8 @@ export class Fields {
     this._lift = null;
     /** @type {Float64Array | null} */
     this._phi = null;
+    /** @type {{ now: number[], late: number[] }[] | undefined} */
+    this._biases = undefined;
   }
 
   /** The coordinates of grid point g in the plane. @param {number} g */
@@ -67,15 +71,18 @@ export class Fields {
   /** @param {number} k */
   last(k) {
     if (!this.run.dual) return this.ofWeights(this.run.path[k]);
-    return { values: this._parts(this._running("dual", k), 0) };
+    return { values: shifted(this._parts(this._running("dual", k), 0), this._bias(k).now) };
   }
 
   /** @param {number} t */
   averaged(t) {
     if (!this.run.dual) return this.ofWeights(this.run.averaged(t));
-    const sums = this._running("dual", this.run.mistakesAt(t));
+    const k = this.run.mistakesAt(t);
+    const sums = this._running("dual", k);
     const [now, late] = [this._parts(sums, 0), this._parts(sums, 1)];
-    return { values: now.map((f, c) => f.map((value, g) => ((t + 1) * value - late[c][g]) / Math.max(1, t))) };
+    const bias = this._bias(k);
+    const mean = (/** @type {number} */ value, /** @type {number} */ later) => ((t + 1) * value - later) / Math.max(1, t);
+    return { values: shifted(now.map((f, c) => f.map((value, g) => mean(value, late[c][g]))), bias.now.map((value, c) => mean(value, bias.late[c]))) };
   }
 
   /** @param {number} t */
@@ -152,19 +159,38 @@ export class Fields {
       return;
     }
     const [now, late, votes] = [0, 1, 2].map((which) => this._parts(sums, which));
-    this._vote(votes, now, lasted);
+    this._vote(votes, shifted(now, this._bias(m).now), lasted);
     const x = run.doc.x[run.mistakenExample(m)];
     const step = run.mistakeSteps[m];
     const gains = new Array(run.K).fill(0);
     run.credit(m, 1, gains);
+    const kernel = /** @type {import("./engine/types.js").Kernel} */ (run.doc.kernel);
     for (let g = 0; g < this.size; g += 1) {
-      const value = run.kernelAt(x, this._lifted(g));
+      const value = kernelValue(kernel, x, this._lifted(g));
       for (let c = 0; c < run.K; c += 1) {
         if (gains[c] === 0) continue;
         now[c][g] += gains[c] * value;
         late[c][g] += step * gains[c] * value;
       }
     }
+  }
+
+  /**
+   * The bias of a run with a kernel after k mistakes, and its sum times the steps. It is added last, so that far from all examples
+   * the kernel's small values are not lost in it.
+   * @param {number} k
+   */
+  _bias(k) {
+    const { run } = this;
+    const zero = () => new Array(run.K).fill(0);
+    this._biases ??= [{ now: zero(), late: zero() }];
+    for (let m = this._biases.length - 1; m < k; m += 1) {
+      const gains = zero();
+      if (run.doc.bias) run.credit(m, 1, gains);
+      const { now, late } = this._biases[m];
+      this._biases.push({ now: now.map((value, c) => value + gains[c]), late: late.map((value, c) => value + run.mistakeSteps[m] * gains[c]) });
+    }
+    return this._biases[k];
   }
 
   /** @param {number} g */
@@ -293,6 +319,11 @@ export class Fields {
     }
     return joined(points, neighbours);
   }
+}
+
+/** @param {Float64Array[]} values @param {number[]} by what is added to the values of each output */
+function shifted(values, by) {
+  return by.every((value) => value === 0) ? values : values.map((part, c) => part.map((value) => value + by[c]));
 }
 
 /** @param {Float64Array[]} values @param {number} g */

@@ -221,10 +221,15 @@ export class Picture {
     pen.text(up, inner.x + 6, inner.y + 14, style);
   }
 
-  /** The margin band and its support vectors are shown with the max-margin boundary, and at the end. @param {Shown} state */
-  _street(state) {
+  /** The margin band and its support vectors belong to the max-margin boundary, and to the end. @param {Shown} state */
+  hasStreet(state) {
     const asked = state.views.includes("margin") || (state.t === this.run.steps && this.run.steps > 0);
-    return state.street && asked && this.run.doc.max_margin !== null;
+    return asked && this.run.doc.max_margin !== null;
+  }
+
+  /** @param {Shown} state */
+  _street(state) {
+    return state.street && this.hasStreet(state);
   }
 
   /** @param {Pen} pen @param {number[][][]} lines @param {Style} style */
@@ -264,7 +269,7 @@ export class Picture {
       const [x, y] = place(row);
       pen.circle(x, y, radius + 5.5, { stroke: colours.bad, width: 2.6, dash: [4, 3] });
       const text = { size: 13, weight: 700, fill: colours.bad, halo: colours.paper };
-      if (run.doc.x.length <= 12) pen.text(`λ = ${weight}`, x, y + radius + 22, { ...text, align: "center" });
+      if (run.doc.x.length <= 12) pen.text(`λ = ${weight}`, x, this._weightBase(y), { ...text, align: "center" });
     }
     const now = run.at(state.t);
     if (now.example !== null) {
@@ -275,6 +280,12 @@ export class Picture {
       pen.circle(...place(state.upcoming), radius + 12, { stroke: colours.ink, width: 2.4, dash: [5, 4] });
     }
     this._vector(pen, state, colours);
+  }
+
+  /** The base line of the weight of a witness at height y: below the point, or above it where there is no room. @param {number} y */
+  _weightBase(y) {
+    const { y: top, height } = this.frame.inner();
+    return y + this.radius + 26 <= top + height ? y + this.radius + 22 : y - this.radius - 12;
   }
 
   /** The vector w, drawn from the boundary into the positive side. @param {Pen} pen @param {Shown} state @param {Colours} colours */
@@ -323,14 +334,18 @@ export class Picture {
     const { example } = run.at(state.t);
     if (example !== null) taken[example] = [-10, -10, 10, 10].map((side, j) => places[example][j % 2] + side * (1 + radius / 10));
     const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
-    for (const { row } of witness) taken.push([places[row][0] - 30, places[row][1] + radius + 10, places[row][0] + 30, places[row][1] + radius + 26]);
+    for (const { row } of witness) {
+      const base = this._weightBase(places[row][1]);
+      taken.push([places[row][0] - 30, base - 12, places[row][0] + 30, base + 4]);
+    }
     const free = (/** @type {number[]} */ [x0, y0, x1, y1]) =>
       x0 >= inner.x && x1 <= inner.x + inner.width && y0 >= inner.y && y1 <= inner.y + inner.height &&
       !taken.some((box) => x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1);
     places.forEach(([x, y], i) => {
       const text = `${vec(run.doc.x[i])} ${label(run.classes, run.doc.y[i])}`;
-      const [gap, wide] = [radius + (i === example ? 12 : 7), 6.9 * text.length];
-      const spots = [[x + gap, y - gap + 2], [x - gap - wide, y - gap + 2], [x + gap, y + gap + 9], [x - gap - wide, y + gap + 9], [x - wide / 2, y - gap - 8], [x - wide / 2, y + gap + 19]];
+      const ring = i === state.upcoming ? 15 : i === example ? 12 : 7;
+      const [gap, wide] = [radius + ring, 6.9 * text.length];
+      const spots = [[x + gap, y - gap + 2], [x - gap - wide, y - gap + 2], [x + gap, y + gap + 9], [x - gap - wide, y + gap + 9], [x - wide / 2, y - gap - 8], [x - wide / 2, y + gap + 19], [x + gap + 5, y + 4], [x - gap - 5 - wide, y + 4]];
       const spot = spots.find(([left, base]) => free([left, base - 11, left + wide, base + 3]));
       if (!spot) return;
       taken.push([spot[0], spot[1] - 11, spot[0] + wide, spot[1] + 3]);

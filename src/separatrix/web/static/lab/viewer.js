@@ -12,6 +12,7 @@ import { SHAPES, count, label, num } from "./formatting.js";
 /** @import { Changed } from "./dom.js" */
 /** @import { Shown } from "./picture.js" */
 /** @import { RunDocument } from "./engine/types.js" */
+/** @import { Beginning, Made } from "./run.js" */
 /** @typedef {Shown} ViewState */
 
 // The word "mistake", or a cross on a narrow screen.
@@ -19,6 +20,8 @@ function mistakeWord() {
   return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
 }
 
+const EMBEDDED_STEP = 208; // the height that the lines of a step need below the picture
+const LECTURE_ZOOM = 1.5;
 const SPEEDS = [0.5, 1, 2, 5, 20, 100];
 
 export class Viewer {
@@ -40,6 +43,8 @@ export class Viewer {
     this.loaded = null;
     /** @type {Picture | null} */
     this.drawn = null;
+    this.drawnWidth = 0;
+    this.zoom = 1;
     this.quizzing = false;
     const button = (/** @type {string} */ id, /** @type {string | (string | HTMLElement)[]} */ text, /** @type {string} */ title, /** @type {() => void} */ action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
     this.canvas = h("canvas", { id: "picture", role: "img" });
@@ -141,7 +146,7 @@ export class Viewer {
         ? box(`view-${name}`, title, this.state.views.includes(name), (/** @type {boolean} */ on) => this._toggleView(name, on), swatch(name, dash))
         : null);
     put(this.legend, views,
-      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band, support vectors" : "support vectors", this.state.street, (/** @type {boolean} */ on) => this._set({ street: on })) : null,
+      doc.max_margin ? box("show-street", this.run.K === 1 ? "margin band" : "support vectors", this.state.street, (/** @type {boolean} */ on) => this._set({ street: on })) : null,
       doc.certificate?.witness.length ? box("show-witness", "witness", this.state.witness, (/** @type {boolean} */ on) => this._set({ witness: on })) : null);
     put(this.key, doc.classes.map((_, c) => h("span", null, h("i", { class: `shape c${c % 7}`, "aria-hidden": "true" }, SHAPES[c % 7]), ` ${label(doc.classes, c)}`)),
       doc.x.length > doc.n_train ? h("span", null, "hollow: held out") : null);
@@ -251,16 +256,21 @@ export class Viewer {
   _resize(force = false) {
     if (!this.loaded) return;
     const width = Math.floor(this.stage.clientWidth);
-    if (!width || (!force && width === this.drawn?.frame.width)) return;
-    // as high as possible with the legend and the buttons below it still visible
+    if (!width || (!force && width === this.drawnWidth)) return;
+    this._where(this.run.at(this.state.t)); // it may need a line of its own
+    const { classList } = document.body;
+    // as high as possible with the legend and the buttons below it still visible; in an embedded page the step, too
+    const below = classList.contains("embed") ? EMBEDDED_STEP : 8;
     const card = (this.stage.parentElement ?? this.stage).getBoundingClientRect();
     const stage = this.stage.getBoundingClientRect();
-    const room = globalThis.innerHeight - (stage.top + globalThis.scrollY) - (card.bottom - stage.bottom) - 8;
+    const room = globalThis.innerHeight - (stage.top + globalThis.scrollY) - (card.bottom - stage.bottom) - below;
     const least = width < 640 ? width * 0.5 : Math.min(width * 0.5, 260);
     const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(least, room)));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
-    this.drawn = new Picture(this.run, width, height, this.window);
+    this.drawnWidth = width;
+    this.zoom = classList.contains("lecture") && width > 640 ? LECTURE_ZOOM : 1;
+    this.drawn = new Picture(this.run, width / this.zoom, height / this.zoom, this.window);
     this._drawMarks();
     this.render();
   }
@@ -277,16 +287,31 @@ export class Viewer {
     for (const step of this.run.mistakeSteps) context.fillRect(8 + (room * step) / Math.max(1, this.run.steps) - 1, 1, 2, 8);
   }
 
+  /** @param {Made | Beginning} now */
+  _where(now) {
+    put(this.where, h("b", null, `step ${now.t}`), ` of ${this.run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
+  }
+
+  // The band is drawn at the end, or with the boundary that it belongs to; elsewhere its box would do nothing.
+  _bandBox(/** @type {ViewState} */ state) {
+    const box = /** @type {HTMLInputElement | null} */ (this.legend.querySelector("#show-street"));
+    if (!box) return;
+    box.disabled = !this.picture.hasStreet(state);
+    box.labels?.[0]?.setAttribute("title", box.disabled ? "Drawn at the last step, or with the max-margin boundary" : "");
+  }
+
   render() {
     if (!this.drawn) return;
     const { run, state } = this;
     const now = run.at(state.t);
     const asking = this.quizzing && run.steps > 0;
     if (asking) this.quiz.show(state.t);
-    this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null });
+    const ratio = this.zoom * Math.min(3, globalThis.devicePixelRatio || 1);
+    this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null }, ratio);
+    this._bandBox(state);
     this.scrub.value = String(state.t);
     this.scrub.setAttribute("aria-valuetext", `step ${state.t} of ${run.steps}`);
-    put(this.where, h("b", null, `step ${state.t}`), ` of ${run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
+    this._where(now);
     stepPanel(this.panels.step, run, state.t);
     proofPanel(this.panels.proof, run, state.t, this.whole, (on) => { this.whole = on; this.render(); document.getElementById("whole")?.focus(); });
     passesPanel(this.panels.passes, run, state.t);
