@@ -93,6 +93,11 @@ def test_a_short_link_restores_drawn_points_and_the_step(browser, host):
         page.goto(f"{host}/index.html#9.abc")
         page.wait_for_function("() => document.querySelector('#message').innerText")
         assert text_of(page, "message") == "this link has the format 9, which this version of the lab does not know"
+        page.select_option("#data", "iris")
+        page.wait_for_function("() => document.querySelector('#summary').innerText.includes('iris')")
+        assert not page.inner_text("#message")
+        page.evaluate("link => { location.hash = link.split('#')[1] + '.'; }", link)
+        page.wait_for_function("where => document.querySelector('#where').innerText === where", arg=before[0])
 
 
 @pytest.mark.parametrize(
@@ -100,6 +105,9 @@ def test_a_short_link_restores_drawn_points_and_the_step(browser, host):
     [
         ("data=iris&n=1000000000", "n must be a whole number from 2 to 20000, not 1000000000"),
         ("data=nothing", "there is no data set called 'nothing'"),
+        ("learnr=voted", 'there is no setting called "learnr"'),
+        ("data=iris&step=first", 'step must be a whole number or "end", not first'),
+        ("lecture=../x", '"../x" is not the name of a lecture: letters, digits, - and _ can be used'),
         ("data=iris&columns=1,9&passes=2", "iris has 4 features: there is no feature number 9"),
     ],
 )
@@ -146,6 +154,9 @@ def test_a_lecture_by_its_keys(browser, host, tmp_path):
         page.set_input_files("#lecture-file", mine)
         page.wait_for_function("() => document.querySelector('#message').innerText")
         assert 'screen 1 has the unknown field "steps"' in text_of(page, "message")
+        mine.write_text('{"format": "separatrix lecture 1",\n "screens": [}')
+        page.set_input_files("#lecture-file", mine)
+        page.wait_for_function("() => document.querySelector('#message').innerText.includes('mine.json is not JSON: ')")
 
 
 def answers(page):

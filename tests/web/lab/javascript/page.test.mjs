@@ -5,11 +5,14 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { framesOf } from "../lab/film.js";
 import { encodedGif } from "../lab/gif.js";
+import { checkedRecipe } from "../lab/engine/recipe.js";
 import { checkedLecture } from "../lab/lecture.js";
 import { fromShortLink, isShortLink, toShortLink } from "../lab/links.js";
+import { fromAddress } from "../lab/recipe.js";
+import { viewState } from "../lab/state.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../lab/${name}`, import.meta.url), "utf8"));
-const { defaults } = read("lab.json");
+const lab = read("lab.json");
 
 test("a link holds everything and is short", async () => {
   const points = Array.from({ length: 40 }, (_, i) => [(i * 37) % 11 / 2, (i * 53) % 13 / 2, i % 2 ? "1" : "-1"]);
@@ -23,20 +26,37 @@ test("a link holds everything and is short", async () => {
 test("a damaged link and one of a later version say so", async () => {
   await assert.rejects(fromShortLink("7.abc"), { message: "this link has the format 7, which this version of the lab does not know" });
   const link = await toShortLink({ data: "iris", learner: "voted" });
-  await assert.rejects(fromShortLink(link.slice(0, -6)), { message: "this link is damaged: part of it is missing" });
+  await assert.rejects(fromShortLink(link.slice(0, -6)), { message: "this link is damaged: part of it is missing or was changed" });
   assert.ok(!isShortLink("data=lecture:L4.1"));
+  for (const mark of [".", ")", ">,", "”"]) assert.deepEqual(await fromShortLink(link + mark), { data: "iris", learner: "voted" });
+  const changed = `${link.slice(0, 8)}*${link.slice(9)}`;
+  assert.ok(isShortLink(changed));
+  await assert.rejects(fromShortLink(changed), /is damaged/);
 });
 
 test("a lecture is checked screen by screen", () => {
-  const lecture = checkedLecture(read("example.lecture.json"), defaults);
+  const lecture = checkedLecture(read("example.lecture.json"), lab);
   assert.equal(lecture.screens.length, 6);
   assert.equal(lecture.screens[0].recipe.data, "lecture:L4.1");
   const format = "separatrix lecture 1";
-  assert.throws(() => checkedLecture({}, defaults), { message: 'this is not a lecture: "format" must be "separatrix lecture 1"' });
-  assert.throws(() => checkedLecture({ format, screens: [] }, defaults), /at least one screen/);
-  assert.throws(() => checkedLecture({ format, screens: [{ recipe: { nothing: 1 } }] }, defaults), { message: 'this is not a lecture: screen 1: the recipe has the unknown setting "nothing"' });
-  assert.throws(() => checkedLecture({ format, screens: [{}, { step: -1 }] }, defaults), /screen 2: "step" must be a whole number or "end"/);
-  assert.throws(() => checkedLecture({ format, screens: [{ text: "" }] }, defaults), /screen 1 has the unknown field "text"/);
+  assert.throws(() => checkedLecture({}, lab), { message: 'this is not a lecture: "format" must be "separatrix lecture 1"' });
+  assert.throws(() => checkedLecture({ format, screens: [] }, lab), /at least one screen/);
+  const wrong = [
+    [{ recipe: { nothing: 1 } }, 'there is no setting called "nothing"'],
+    [{ recipe: { learner: "svm" } }, 'learner is "svm", which is not one of perceptron, averaged, voted, pocket, passive-aggressive, kernel'],
+    [{ recipe: { learner: "constructor" } }, /^.*learner is "constructor"/],
+    [{ recipe: "iris" }, '"recipe" must be an object with settings, as {"data": "iris"}'],
+    [{ recipe: { passes: "5" } }, "passes must be a whole number from 0 to 1000, not 5"],
+    [{ step: -1 }, '"step" must be a whole number or "end"'],
+    [{ quiz: "yes" }, '"quiz" must be true or false'],
+    [{ views: "last" }, '"views" must be a list of last, averaged, voted, pocket, margin'],
+    [{ caption: 5 }, '"caption" must be text'],
+    [{ text: "" }, /^.*screen 2 has the unknown field "text"/],
+  ];
+  for (const [screen, message] of wrong) {
+    const expected = typeof message === "string" ? `this is not a lecture: screen 2: ${message}` : message;
+    assert.throws(() => checkedLecture({ format, screens: [{}, screen] }, lab), { message: expected });
+  }
 });
 
 test("a film shows every step of a short run, and the mistakes of a long one", () => {
@@ -115,4 +135,15 @@ test("colours that occur often stay what they are in a GIF with more than 255 co
   const palette = encodedGif([image], 80, 50, [10]).subarray(13, 13 + 768);
   const colours = Array.from({ length: 255 }, (_, k) => palette.subarray(3 * k, 3 * k + 3).join());
   assert.ok(colours.includes("229,241,247") && colours.includes("255,255,255"));
+});
+
+test("an address is read as written, and what is no setting is refused", () => {
+  const read = (text) => checkedRecipe(fromAddress(Object.fromEntries(new URLSearchParams(text)), lab.defaults), lab);
+  assert.deepEqual(read("points=1,2,50%25;3,4,b&data=points&bias=0&tie=+1&passes=3").points, [[1, 2, "50%"], [3, 4, "b"]]);
+  assert.equal(read("bias=1&tie=%2B1").tie, "+1");
+  assert.throws(() => read("learnr=voted"), { message: 'there is no setting called "learnr"' });
+  assert.throws(() => read("bias=maybe"), { message: "bias must be true or false (1 or 0 in an address)" });
+  assert.throws(() => read("passes=abc"), { message: "passes must be a whole number from 0 to 1000, not abc" });
+  assert.throws(() => read("data=points&points=1,2;3,4,b"), /triples of two numbers and a label/);
+  assert.throws(() => viewState({ step: "abc" }), { message: 'step must be a whole number or "end", not abc' });
 });

@@ -1,9 +1,15 @@
 // The lecture: screens of a small JSON file, each with a recipe, a step, a title and a caption, in large type.
 
 import { h, put } from "./dom.js";
+import { checkedRecipe } from "./engine/recipe.js";
+import { VIEWS } from "./picture.js";
+
+/** @import { Lab } from "./engine/types.js" */
 
 export const LECTURE_FORMAT = "separatrix lecture 1";
 const FIELDS = ["title", "caption", "recipe", "step", "views", "quiz"];
+
+const VIEW_NAMES = VIEWS.map(({ name }) => name);
 
 export class LectureError extends Error {}
 
@@ -14,10 +20,10 @@ export class LectureError extends Error {}
 /**
  * The screens of a lecture, checked: what is wrong is told with its screen.
  * @param {any} content
- * @param {Record<string, any>} defaults of a recipe
+ * @param {Lab} lab
  * @returns {{ title: string, screens: Screen[] }}
  */
-export function checkedLecture(content, defaults) {
+export function checkedLecture(content, lab) {
   const fail = /** @type {(text: string) => never} */ ((text) => { throw new LectureError(`this is not a lecture: ${text}`); });
   if (content?.format !== LECTURE_FORMAT) fail(`"format" must be "${LECTURE_FORMAT}"`);
   if (!Array.isArray(content.screens) || !content.screens.length) fail('"screens" must be a list with at least one screen');
@@ -26,12 +32,17 @@ export function checkedLecture(content, defaults) {
     const unknown = Object.keys(screen ?? {}).find((key) => !FIELDS.includes(key));
     if (typeof screen !== "object" || screen === null || Array.isArray(screen)) fail(`${where} must be an object`);
     if (unknown) fail(`${where} has the unknown field "${unknown}"; the fields are ${FIELDS.join(", ")}`);
-    const setting = Object.keys(screen.recipe ?? {}).find((key) => !(key in defaults));
-    if (setting) fail(`${where}: the recipe has the unknown setting "${setting}"`);
-    const { step = 0 } = screen;
+    const { step = 0, recipe = {}, views, quiz = false } = screen;
+    if (typeof recipe !== "object" || recipe === null || Array.isArray(recipe)) fail(`${where}: "recipe" must be an object with settings, as {"data": "iris"}`);
     if (step !== "end" && !(Number.isInteger(step) && step >= 0)) fail(`${where}: "step" must be a whole number or "end"`);
     for (const key of ["title", "caption"]) if (screen[key] !== undefined && typeof screen[key] !== "string") fail(`${where}: "${key}" must be text`);
-    return { title: "", caption: "", ...screen, step, recipe: { ...defaults, ...screen.recipe } };
+    if (typeof quiz !== "boolean") fail(`${where}: "quiz" must be true or false`);
+    if (views !== undefined && !(Array.isArray(views) && views.every((view) => VIEW_NAMES.includes(view)))) fail(`${where}: "views" must be a list of ${VIEW_NAMES.join(", ")}`);
+    try {
+      return { title: "", caption: "", ...screen, step, recipe: checkedRecipe(recipe, lab) };
+    } catch (problem) {
+      return fail(`${where}: ${/** @type {Error} */ (problem).message}`);
+    }
   });
   return { title: String(content.title ?? "Lecture"), screens };
 }

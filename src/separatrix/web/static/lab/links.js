@@ -8,7 +8,7 @@ export class LinkError extends Error {}
 
 /** @param {string} fragment whether it is a short link, of whatever version */
 export function isShortLink(fragment) {
-  return /^\d+\.[\w-]*$/.test(fragment);
+  return /^\d+\./.test(fragment);
 }
 
 /**
@@ -31,18 +31,19 @@ export async function toShortLink(settings) {
 }
 
 /**
- * The settings of a short link.
+ * The settings of a short link. Punctuation behind it, as a sentence or an e-mail adds, is left out.
  * @param {string} fragment
  * @returns {Promise<Record<string, any>>}
  */
 export async function fromShortLink(fragment) {
   if (!fragment.startsWith(PREFIX)) throw new LinkError(`this link has the format ${fragment.split(".")[0]}, which this version of the lab does not know`);
   try {
-    const bytes = Uint8Array.from(atob(fragment.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/")), (mark) => mark.charCodeAt(0));
+    const code = fragment.slice(PREFIX.length).replace(/[^\w-]+$/, "");
+    const bytes = Uint8Array.from(atob(code.replaceAll("-", "+").replaceAll("_", "/")), (mark) => mark.charCodeAt(0));
     const settings = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
     if (typeof settings !== "object" || settings === null || Array.isArray(settings)) throw new Error("no settings");
     return settings;
   } catch {
-    throw new LinkError("this link is damaged: part of it is missing");
+    throw new LinkError("this link is damaged: part of it is missing or was changed");
   }
 }

@@ -166,7 +166,7 @@ async function copyLink() {
 /** @param {any} content of a lecture's file, or a promise of it */
 async function openLecture(content) {
   try {
-    lecture.begin(checkedLecture(await content, lab.defaults));
+    lecture.begin(checkedLecture(await content, lab));
   } catch (error) {
     fail(error);
   }
@@ -184,8 +184,8 @@ function connectModes() {
     if (!file) return;
     try {
       await openLecture(JSON.parse(await file.text()));
-    } catch {
-      say(`${file.name} is not JSON`, "bad");
+    } catch (problem) {
+      say(`${file.name} is not JSON: ${/** @type {Error} */ (problem).message}`, "bad");
     }
     input.value = "";
   });
@@ -216,26 +216,34 @@ async function start() {
     },
   });
   connectModes();
-  await open();
-  addEventListener("hashchange", () => open().catch((error) => fail(error)));
+  addEventListener("hashchange", () => open().catch(refuse));
+  await open().catch(refuse);
   const later = globalThis.requestIdleCallback ?? setTimeout; // Safari has no idle callbacks
   later(() => lab.sets.forEach((name) => resource(`${name}.json`).catch(() => {}))); // for working offline
+}
+
+/** Tell why an address cannot be shown, with controls to choose something else. @param {unknown} error */
+function refuse(error) {
+  recipe ??= lab.defaults;
+  controls.show(recipe, viewer.loaded?.doc);
+  fail(error);
 }
 
 // Show what the address says.
 async function open() {
   const fragment = location.hash.slice(1);
   const { step, views, quiz, embed, lecture: named, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
+  const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });
   recipe = checkedRecipe(isShortLink(fragment) ? settings : fromAddress(settings, lab.defaults), lab);
   document.body.classList.toggle("embed", embed === "1");
   setQuiz(quiz === "1");
   const link = byId("open-full");
   link.setAttribute("href", `${location.href.split("#")[0]}#${fragment.replace(/&?embed=1/, "")}`);
-  if (named && /^[\w-]+$/.test(named)) {
+  if (named !== undefined) {
+    if (!/^[\w-]+$/.test(named)) throw new Error(`"${named}" is not the name of a lecture: letters, digits, - and _ can be used`);
     await openLecture(await resource(`${named}.lecture.json`));
     return;
   }
-  const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });
   await openRecipe(t, chosen);
 }
 

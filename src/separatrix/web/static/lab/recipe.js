@@ -5,7 +5,7 @@
 const MOST_IN_A_LINK = 6000;
 
 /**
- * The recipe of a fragment; settings that are missing or invalid have their defaults.
+ * The recipe of a fragment, not yet checked; settings that are missing have their defaults.
  * @param {Record<string, string>} entries
  * @param {Recipe} defaults
  */
@@ -16,17 +16,31 @@ export function fromAddress(entries, defaults) {
   for (const [key, value] of Object.entries(entries)) {
     if (key === "points") recipe.points = value.split(";").filter(Boolean).map(point);
     else if (key === "columns") recipe.columns = value.split(",").filter(Boolean).map(Number);
-    else if (key === "bias") recipe.bias = value === "1";
     else if (key === "tie") recipe.tie = value.replace(" ", "+");
-    else if (key in defaults) recipe[key] = typeof byName[key] === "number" ? Number(value) : value;
+    else recipe[key] = asTyped(value, byName[key]);
   }
   return recipe;
+}
+
+/**
+ * A value as a number or a truth value where its default is one; what is neither stays text, and is refused later.
+ * @param {string} value
+ * @param {any} fallback the default; that of the bias is null
+ */
+function asTyped(value, fallback) {
+  if (fallback === null) return value === "1" ? true : value === "0" ? false : value;
+  return typeof fallback === "number" && value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : value;
 }
 
 /** @param {string} text @returns {Point} */
 function point(text) {
   const [x, y, ...rest] = text.split(",");
-  return [Number(x), Number(y), decodeURIComponent(rest.join(","))];
+  const label = rest.join(",");
+  try {
+    return [Number(x), Number(y), decodeURIComponent(label)];
+  } catch {
+    return [Number(x), Number(y), label]; // written by hand, with a % that is none of ours
+  }
 }
 
 /** The settings that differ from the defaults; null if the data are too large for an address. @param {Recipe} recipe @param {Recipe} defaults */

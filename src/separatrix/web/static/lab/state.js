@@ -10,8 +10,11 @@ export function readState() {
 /** @param {Record<string, any>} entries */
 export function viewState(entries) {
   const state = /** @type {{ t?: number, views?: string[] }} */ ({});
-  if (entries.step !== undefined) state.t = entries.step === "end" ? Infinity : Number(entries.step) || 0;
-  if (entries.views !== undefined) state.views = entries.views.split(",").filter(Boolean);
+  if (entries.step !== undefined) {
+    state.t = entries.step === "end" ? Infinity : Number(entries.step);
+    if (Number.isNaN(state.t)) throw new Error(`step must be a whole number or "end", not ${entries.step}`);
+  }
+  if (entries.views !== undefined) state.views = String(entries.views).split(",").filter(Boolean);
   return state;
 }
 

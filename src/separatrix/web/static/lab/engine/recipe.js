@@ -12,7 +12,7 @@ import { RecipeError } from "./errors.js";
  */
 export function checkedRecipe(given, lab) {
   const recipe = { ...lab.defaults, ...given };
-  const unknown = Object.keys(recipe).find((key) => !(key in lab.defaults));
+  const unknown = Object.keys(recipe).find((key) => !Object.hasOwn(lab.defaults, key));
   if (unknown) throw new RecipeError(`there is no setting called "${unknown}"`);
   for (const [key, { least, above, most, whole }] of Object.entries(lab.ranges)) {
     const value = /** @type {any} */ (recipe)[key];
@@ -23,11 +23,11 @@ export function checkedRecipe(given, lab) {
   const choices = { learner: lab.learners, rule: lab.rules, order: lab.orders, map: lab.maps, kernel: lab.kernels };
   for (const [key, table] of Object.entries(choices)) {
     const value = /** @type {any} */ (recipe)[key];
-    if (!(value in table)) throw new RecipeError(`${key} is "${String(value)}", which is not one of ${Object.keys(table).join(", ")}`);
+    if (!Object.hasOwn(table, value)) throw new RecipeError(`${key} is "${String(value)}", which is not one of ${Object.keys(table).join(", ")}`);
   }
   const ties = { ...lab.two_class_ties, ...lab.multi_class_ties };
-  if (recipe.tie !== null && !(recipe.tie in ties)) throw new RecipeError(`tie is "${recipe.tie}", which is not one of ${Object.keys(ties).join(", ")}`);
-  if (recipe.bias !== null && typeof recipe.bias !== "boolean") throw new RecipeError("bias must be true, false or null");
+  if (recipe.tie !== null && !Object.hasOwn(ties, recipe.tie)) throw new RecipeError(`tie is "${recipe.tie}", which is not one of ${Object.keys(ties).join(", ")}`);
+  if (recipe.bias !== null && typeof recipe.bias !== "boolean") throw new RecipeError("bias must be true or false (1 or 0 in an address)");
   for (const key of /** @type {("data" | "csv" | "file" | "positive")[]} */ (["data", "csv", "file", "positive"])) {
     if (typeof recipe[key] !== "string") throw new RecipeError(`${key} must be text`);
   }
@@ -39,5 +39,5 @@ export function checkedRecipe(given, lab) {
 
 /** @param {unknown} point */
 function isPoint(point) {
-  return Array.isArray(point) && point.length === 3 && Number.isFinite(point[0]) && Number.isFinite(point[1]) && typeof point[2] === "string";
+  return Array.isArray(point) && point.length === 3 && Number.isFinite(point[0]) && Number.isFinite(point[1]) && typeof point[2] === "string" && point[2] !== "";
 }
