@@ -197,6 +197,38 @@ def test_only_a_csv_that_is_too_long_for_the_browser_is_sent_to_the_server(page,
         assert asked == ([] if copies == 100 else ["POST"])
 
 
+def test_points_are_drawn_with_the_keyboard_alone(page, lab_url):
+    visit(page, lab_url, "data=lecture:L4.1")
+    page.focus("#edit")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#undo")
+    assert page.evaluate("document.activeElement.name") == "tool", "the focus is where the button was"
+    before = points(page)
+    page.focus("#picture")
+    page.keyboard.press("ArrowRight")
+    assert text_of(page, "live").startswith("cross at (")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('#summary').innerText.includes('5 examples')")
+    added = points(page)
+    assert added[:4] == before and added[4][2] == "1"
+    page.focus("input[value=move]")
+    page.keyboard.press("Space")
+    page.focus("#picture")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "picture"
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    assert text_of(page, "live").endswith(", with a point")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => !document.querySelector('#undo').disabled")
+    moved = points(page)
+    assert moved[:4] == before and moved[4] != added[4] and float(moved[4][1]) > float(added[4][1])
+    assert text_of(page, "where").startswith("step "), "the arrow keys did not step"
+    page.keyboard.press("Control+z")
+    assert points(page) == added
+
+
 def test_the_first_screen_fits_a_small_laptop(browser, lab_url):
     with watched(browser, lab_url, viewport={"width": 1366, "height": 768}) as page:
         for state in (

@@ -141,8 +141,10 @@ def test_a_lecture_by_its_keys(browser, host, tmp_path):
             assert text_of(page, "screen-number") == f"{number} of 6"
         page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 4 of 8')")
         assert page.is_visible("#play") and not page.is_visible("#controls")
-        page.keyboard.press("PageDown")
+        page.focus("#screen-forward")
+        page.keyboard.press("Enter")
         page.wait_for_selector("#quiz-panel:visible")
+        assert page.evaluate("document.activeElement.id") == "screen-forward", "the next Enter goes on"
         page.keyboard.press("Escape")
         assert page.is_visible("#controls") and not page.is_visible("#caption")
         mine = tmp_path / "mine.json"

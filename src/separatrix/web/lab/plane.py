@@ -23,7 +23,7 @@ def plane(experiment: Experiment, last: Floats | None, n_classes: int) -> dict[s
     if d == 1:
         if is_linear and experiment.model.fit_intercept:
             return _described(
-                "augmented", [0.0], [[1.0], [0.0]], [names[0], "1"], "x̃ = (x, 1): the bias is the second weight."
+                "augmented", [0.0], [[1.0], [0.0]], [names[0], "constant 1"], "x̃ = (x, 1): the bias is the second weight."
             )
         return _described("features", [0.0], [[1.0], [0.0]], [names[0], ""])
     centre = experiment.X.mean(axis=0)

@@ -26,15 +26,21 @@ export class Editor {
     this.doc = null;
     /** @type {{ i: number, from: number[] } | null} */
     this.dragged = null;
+    /** @type {number[] | null} the pixel that the arrow keys have moved to */
+    this.cross = null;
+    /** @type {number | null} the point that Enter has picked up */
+    this.held = null;
     this.names = ["-1", "1"];
     this.tool = "1";
     const { canvas } = viewer;
+    canvas.addEventListener("keydown", (event) => this._key(event));
+    canvas.addEventListener("blur", () => this._aim(null));
     canvas.addEventListener("pointerdown", (event) => this._down(event));
     canvas.addEventListener("pointermove", (event) => this._move(event));
     canvas.addEventListener("pointerup", (event) => this._up(event));
     canvas.addEventListener("pointercancel", () => { this.dragged = null; });
     document.addEventListener("keydown", (event) => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && this.points && !(/** @type {Element} */ (event.target).matches("input, textarea"))) {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && this.points && !(/** @type {Element} */ (event.target).matches("textarea, input:not([type=radio], [type=checkbox], [type=range])"))) {
         event.preventDefault();
         this.undo();
       }
@@ -48,7 +54,7 @@ export class Editor {
     if (points) {
       for (const [, , name] of points) if (!this.names.includes(name)) this.names.push(name);
     } else this.past = [];
-    this.viewer.stage.classList.toggle("editing", points !== null);
+    this.viewer.setEditing(points !== null);
     this.show();
   }
 
@@ -63,6 +69,7 @@ export class Editor {
 
   show() {
     const { tools } = this.viewer;
+    const focused = tools.contains(document.activeElement) ? document.activeElement?.id : undefined;
     if (!this.points) {
       const editable = this.doc && this.doc.plane.kind === "features" && this.doc.features.length === 2 && this.doc.x.length <= MOST_EDITED;
       put(tools, editable ? h("button", { type: "button", id: "edit", onclick: () => this._copy() }, "Edit these points") : null);
@@ -78,6 +85,9 @@ export class Editor {
       radio("move", "move"), radio("relabel", "relabel"), radio("delete", "delete"),
       h("button", { type: "button", id: "undo", disabled: !this.past.length, title: "Undo (Ctrl+Z)", onclick: () => this.undo() }, "Undo"),
       h("button", { type: "button", id: "clear", disabled: !this.points.length, onclick: () => this._change([]) }, "Clear")));
+    if (focused === undefined) return;
+    const same = focused && tools.querySelector(`#${focused}:enabled`);
+    /** @type {HTMLElement | null} */ (same || tools.querySelector("input:checked"))?.focus();
   }
 
   _copy() {
@@ -128,23 +138,70 @@ export class Editor {
     return frame.fromPixels(pixel).map((/** @type {number} */ value) => Number(value.toFixed(digits)));
   }
 
+  /**
+   * Use the chosen tool at a pixel.
+   * @param {number[]} pixel
+   * @returns {number | null} the point there, if the tool leaves it to be moved
+   */
+  _use(pixel) {
+    /** @type {Point[]} */
+    const points = this.points ?? [];
+    const i = points.length ? this.viewer.picture.frame.pick(pixel[0], pixel[1]) : null;
+    if (i === null) {
+      const [x, y] = this._rounded(pixel);
+      if (this.names.includes(this.tool)) this._change([...points, [x, y, this.tool]]);
+      return null;
+    }
+    if (this.tool === "delete") this._change(points.filter((_, j) => j !== i));
+    else if (this.tool === "relabel") {
+      const [x, y, name] = points[i];
+      const next = this.names[(this.names.indexOf(name) + 1) % this.names.length];
+      this._change(points.map((point, j) => (j === i ? [x, y, next] : point)));
+    } else return i;
+    return null;
+  }
+
+  /** Move a point to a pixel. @param {number} i @param {number[]} pixel */
+  _drop(i, pixel) {
+    const [x, y] = this._rounded(pixel);
+    this._change((this.points ?? []).map((point, j) => (j === i ? [x, y, point[2]] : point)));
+  }
+
+  /** The arrow keys move a cross over the picture, Enter uses the tool there: all drawing without a pointer. @param {KeyboardEvent} event */
+  _key(event) {
+    if (!this.points || event.ctrlKey || event.metaKey || event.altKey) return;
+    const inner = this.viewer.picture.frame.inner();
+    const far = event.shiftKey ? 2 : 12;
+    /** @type {Record<string, number[]>} */
+    const moves = { ArrowLeft: [-far, 0], ArrowRight: [far, 0], ArrowUp: [0, -far], ArrowDown: [0, far] };
+    const [x, y] = this.cross ?? [inner.x + inner.width / 2, inner.y + inner.height / 2];
+    if (moves[event.key]) {
+      const [dx, dy] = moves[event.key];
+      this._aim([Math.max(inner.x, Math.min(inner.x + inner.width, x + dx)), Math.max(inner.y, Math.min(inner.y + inner.height, y + dy))]);
+    } else if (event.key === "Enter") {
+      this._aim([x, y]);
+      if (this.held !== null) this._drop(this.held, [x, y]);
+      this.held = this.held === null ? this._use([x, y]) : null;
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** @param {number[] | null} pixel where the cross is shown */
+  _aim(pixel) {
+    if (!pixel) this.held = null;
+    this.cross = pixel;
+    this.viewer.showCross(pixel, pixel ? `cross at (${this._rounded(pixel).join(", ")})${this.held === null ? "" : ", with a point"}` : "");
+  }
+
   /** @param {PointerEvent} event */
   _down(event) {
     if (!this.points || event.button !== 0) return;
     const pixel = this._pixel(event);
-    const i = this.points.length ? this.viewer.picture.frame.pick(pixel[0], pixel[1]) : null;
-    if (i !== null && this.tool === "delete") this._change(this.points.filter((_, j) => j !== i));
-    else if (i !== null && this.tool === "relabel") {
-      const [x, y, name] = this.points[i];
-      const next = this.names[(this.names.indexOf(name) + 1) % this.names.length];
-      this._change(this.points.map((point, j) => (j === i ? [x, y, next] : point)));
-    } else if (i !== null) {
-      this.dragged = { i, from: pixel };
-      this.viewer.canvas.setPointerCapture(event.pointerId);
-    } else if (this.names.includes(this.tool)) {
-      const [x, y] = this._rounded(pixel);
-      this._change([...this.points, [x, y, this.tool]]);
-    }
+    const i = this._use(pixel);
+    if (i === null) return;
+    this.dragged = { i, from: pixel };
+    this.viewer.canvas.setPointerCapture(event.pointerId);
   }
 
   /** @param {PointerEvent} event */
@@ -165,8 +222,7 @@ export class Editor {
     this.dragged = null;
     const pixel = this._pixel(event);
     if (Math.hypot(pixel[0] - from[0], pixel[1] - from[1]) < 3) return;
-    const [x, y] = this._rounded(pixel);
-    this._change(this.points.map((point, j) => (j === i ? [x, y, point[2]] : point)));
+    this._drop(i, pixel);
   }
 }
 

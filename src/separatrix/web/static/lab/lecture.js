@@ -84,6 +84,7 @@ export class Lecture {
     this.at = Math.max(0, Math.min(this.screens.length - 1, at));
     const screen = this.screens[this.at];
     const button = (/** @type {string} */ id, /** @type {string} */ text, /** @type {string} */ title, /** @type {() => void} */ action, disabled = false) => h("button", { type: "button", id, title, "aria-label": title, disabled, onclick: action }, text);
+    const focused = this.bar.contains(document.activeElement) ? document.activeElement?.id : undefined;
     put(this.bar,
       h("div", { class: "lecture-head" }, h("h1", { id: "screen-title" }, screen.title || this.title),
         h("span", { class: "quiet", id: "screen-number" }, `${this.at + 1} of ${this.screens.length}`),
@@ -91,6 +92,8 @@ export class Lecture {
         button("screen-forward", "▶", "Next screen (Page Down)", () => this.go(this.at + 1), this.at + 1 === this.screens.length),
         button("leave-lecture", "Leave", "Leave the lecture (Escape)", () => this.leave())),
       h("p", { class: "caption", id: "caption", role: "status" }, screen.caption));
+    const again = [focused, "screen-forward", "screen-back"].map((id) => this.bar.querySelector(`#${id}:enabled`)).find(Boolean);
+    if (focused) /** @type {HTMLElement | undefined} */ (again)?.focus();
     this.onScreen(screen);
   }
 

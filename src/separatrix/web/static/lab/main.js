@@ -62,6 +62,7 @@ const lecture = new Lecture(byId("lecture"), {
     setQuiz(false);
     keep();
     viewer.resize();
+    byId("example-lecture").focus();
   },
 });
 

@@ -12,7 +12,7 @@ import { label, num, vec } from "./formatting.js";
 /**
  * @typedef {ReturnType<typeof theme>} Colours
  * @typedef {keyof Colours["views"]} ViewName
- * @typedef {{ t: number, views: string[], street: boolean, witness: boolean, upcoming?: number | null }} Shown
+ * @typedef {{ t: number, views: string[], street: boolean, witness: boolean, upcoming?: number | null, cross?: number[] | null }} Shown
  */
 
 export const VIEWS = [
@@ -280,6 +280,10 @@ export class Picture {
       pen.circle(...place(state.upcoming), radius + 12, { stroke: colours.ink, width: 2.4, dash: [5, 4] });
     }
     this._vector(pen, state, colours);
+    if (state.cross) {
+      const [x, y] = state.cross;
+      for (const [stroke, width] of /** @type {[string, number][]} */ ([[colours.paper, 5], [colours.ink, 2]])) pen.path([[[x - 14, y], [x + 14, y]], [[x, y - 14], [x, y + 14]]], { stroke, width });
+    }
   }
 
   /** The base line of the weight of a witness at height y: below the point, or above it where there is no room. @param {number} y */

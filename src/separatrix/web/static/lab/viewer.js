@@ -7,7 +7,7 @@ import { certificatePanel, outcome, passesPanel, proofPanel, stepPanel } from ".
 import { Picture, VIEWS, available } from "./picture.js";
 import { Quiz } from "./quiz.js";
 import { Run } from "./run.js";
-import { SHAPES, count, label, num } from "./formatting.js";
+import { SHAPES, count, displayName, label, num } from "./formatting.js";
 
 /** @import { Changed } from "./dom.js" */
 /** @import { Shown } from "./picture.js" */
@@ -45,6 +45,8 @@ export class Viewer {
     this.drawn = null;
     this.drawnWidth = 0;
     this.zoom = 1;
+    /** @type {number[] | null} */
+    this.cross = null;
     this.quizzing = false;
     const button = (/** @type {string} */ id, /** @type {string | (string | HTMLElement)[]} */ text, /** @type {string} */ title, /** @type {() => void} */ action) => h("button", { type: "button", id, title, "aria-label": title, onclick: action }, text);
     this.canvas = h("canvas", { id: "picture", role: "img" });
@@ -68,7 +70,7 @@ export class Viewer {
       button("end", "▶|", "Go to the end (End)", () => this.go(Infinity)),
       h("label", { class: "speed" }, "steps ", this.tempo));
     this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
-    this.panels = Object.fromEntries(["quiz", "step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name })]));
+    this.panels = Object.fromEntries(["quiz", "step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name[0].toUpperCase() + name.slice(1) })]));
     const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Save" },
       h("span", { class: "quiet" }, "Save"),
       button("save-png", "PNG", "Save the picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
@@ -121,6 +123,21 @@ export class Viewer {
     this.panels.quiz.hidden = !this.quizzing || !this.run.steps;
     certificatePanel(this.panels.certificate, this.run);
     this._resize(true);
+  }
+
+  /** Whether points are drawn in the picture, which then takes the focus and keys. @param {boolean} on */
+  setEditing(on) {
+    this.stage.classList.toggle("editing", on);
+    this.canvas.setAttribute("role", on ? "application" : "img");
+    if (on) this.canvas.tabIndex = 0;
+    else this.canvas.removeAttribute("tabindex");
+  }
+
+  /** @param {number[] | null} pixel where a cross is drawn @param {string} told to a screen reader */
+  showCross(pixel, told) {
+    this.cross = pixel;
+    this.render();
+    if (told) this.live.textContent = told;
   }
 
   /** Ask before each step, or stop asking. @param {boolean} on */
@@ -307,7 +324,7 @@ export class Viewer {
     const asking = this.quizzing && run.steps > 0;
     if (asking) this.quiz.show(state.t);
     const ratio = this.zoom * Math.min(3, globalThis.devicePixelRatio || 1);
-    this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null }, ratio);
+    this.picture.onCanvas(this.canvas, { ...state, upcoming: asking ? this.quiz.upcoming() : null, cross: this.cross }, ratio);
     this._bandBox(state);
     this.scrub.value = String(state.t);
     this.scrub.setAttribute("aria-valuetext", `step ${state.t} of ${run.steps}`);
@@ -318,7 +335,8 @@ export class Viewer {
     const position = now.example === null ? "before the first step" : `step ${state.t}, example ${now.example}, ${now.mistake ? `mistake ${now.k}` : "right"}, lead ${num(now.lead)}`;
     const end = state.t === run.steps && run.steps ? ` ${outcome(run)}` : "";
     this.live.textContent = this.timer ? "" : `${position}.${end}`;
-    this.canvas.setAttribute("aria-label", `${run.doc.name}: ${count(run.doc.x.length, "example")} of ${run.classes.length} classes and the boundary; ${position}`);
+    const keys = this.stage.classList.contains("editing") ? "; the arrow keys move a cross, Enter uses the tool there" : "";
+    this.canvas.setAttribute("aria-label", `${displayName(run.doc.name)}: ${count(run.doc.x.length, "example")} of ${run.classes.length} classes and the boundary; ${position}${keys}`);
   }
 }
 

@@ -87,7 +87,7 @@ export function planeOf(X, names, bias, last) {
   const d = X[0].length;
   const origin = (/** @type {number} */ n) => new Array(n).fill(0);
   if (d === 2) return { kind: "features", origin: origin(2), across: [[1, 0], [0, 1]], axes: names, note: "" };
-  if (d === 1 && last && bias) return { kind: "augmented", origin: [0], across: [[1], [0]], axes: [names[0], "1"], note: "x̃ = (x, 1): the bias is the second weight." };
+  if (d === 1 && last && bias) return { kind: "augmented", origin: [0], across: [[1], [0]], axes: [names[0], "constant 1"], note: "x̃ = (x, 1): the bias is the second weight." };
   if (d === 1) return { kind: "features", origin: [0], across: [[1], [0]], axes: [names[0], ""], note: "" };
   const centre = names.map((_, j) => X.reduce((sum, x) => sum + x[j], 0) / X.length);
   const directions = last ? weightsSpan(last.map((w) => w.slice(0, d))) : [];
