@@ -1,6 +1,7 @@
 """What it costs to forget a row: the share of rows that made no mistake, and the cost of the others beside retraining.
 
     OMP_NUM_THREADS=1 python -m benchmarks.forgetting [a9a newsgroups mnist] [--write]
+    python -m benchmarks.forgetting --server 100000 [--write]
 
 Each learner is fitted once. Then single rows are forgotten, receipt included, in turn with training without the row from
 the beginning, in the same order: rows that made no mistake, and random ones that made some. The features are given, and are
@@ -11,10 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import orjson
 
 from benchmarks import datasets
 from benchmarks.datasets import absent
@@ -23,6 +28,10 @@ from benchmarks.pages import ROOT, put
 from benchmarks.timing import Times, in_turns
 from separatrix import AveragedPerceptron, Perceptron, forget
 from separatrix.training.forgetting.refitting import Fit, fit_left, order_from
+from separatrix.web.server import snapshots
+from separatrix.web.server.request_reader import Limits
+from separatrix.web.server.store import CommitStore
+from separatrix.web.server.writer import Writer
 
 ABOUT = (
     "A learner is fitted once. Then one row is forgotten, receipt included, in turn with training without the row from the "
@@ -64,6 +73,44 @@ def one_row(model: Any, fit: Fit, row: int) -> dict[str, Any]:
     (ours, theirs), _ = in_turns(*tasks, repeats=2)
     presented = receipt["replay"]["presented"] / receipt["replay"]["steps"]
     return {"ours": [ours.wall, ours.cpu], "theirs": [theirs.wall, theirs.cpu], "presented": presented}
+
+
+def on_the_server(n: int) -> dict[str, Any]:
+    """Return the seconds of learning n examples of a9a in requests of 100, and of forgetting one of them on the server."""
+    X, y, *_ = datasets.a9a()
+    X = X[np.arange(n) % X.shape[0]]
+    labels = [int(label) for label in np.asarray(y)[np.arange(n) % len(y)]]
+    figures: dict[str, Any] = {"n": n, "forgotten": {}}
+    with TemporaryDirectory() as folder:
+        store = CommitStore(Path(folder) / "store")
+        snapshots.begin(store, None, {"learner": "averaged", "rule": "pa1", "C": 1.0, "text": False, "bits": 18})
+        writer = Writer(store, Limits(), keep_all=True)
+        writer.start()
+        begun = time.perf_counter()
+        for begin in range(0, n, 100):
+            some = X[begin : begin + 100]
+            parts = zip(np.split(some.indices, some.indptr[1:-1]), np.split(some.data, some.indptr[1:-1]), strict=True)
+            features = [{str(j): v for j, v in zip(row.tolist(), data.tolist(), strict=True)} for row, data in parts]
+            examples = [{"features": x, "label": label} for x, label in zip(features, labels[begin:], strict=False)]
+            writer.submit(None, None, b"\n".join(map(orjson.dumps, examples))).result()
+        figures["learning"] = time.perf_counter() - begun
+        for number in (n, n // 2, 1):  # each later than the next, so that none is skipped by another
+            begun = time.perf_counter()
+            reply = orjson.loads(writer.forget([number]).result())
+            replay = reply["receipt"]["replay"]
+            figures["forgotten"][number] = time.perf_counter() - begun, replay["seconds"], replay["presented"]
+        writer.close()
+    return figures
+
+
+def server_table(figures: dict[str, Any]) -> str:
+    """Return the figures of the server as a table."""
+    head = f"| example, of {figures['n']:,} | learned again | replay | in all | of learning all {figures['n']:,} |"
+    lines = [head, "|---" * 5 + "|"]
+    for number, (whole, replay, presented) in figures["forgotten"].items():
+        share = f"{whole / figures['learning']:.2f}"
+        lines.append(f"| {int(number):,} | {presented:,} | {replay:.2f} s | {whole:.2f} s | {share} |")
+    return "\n".join(lines)
 
 
 def rows(quick: bool) -> Iterator[Row]:
@@ -113,8 +160,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=[])
     parser.add_argument("--learner", type=int, action="append")
+    parser.add_argument("--server", type=int, metavar="N", help="Measure the server, with N examples, instead.")
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
+    if arguments.server:
+        text = server_table(on_the_server(arguments.server))
+        print(text)
+        if arguments.write:
+            put("docs/forgetting.md", "forgetting on the server", text)
+        return
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in arguments.names:
         for k, title in enumerate(LEARNERS):

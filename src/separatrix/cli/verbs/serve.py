@@ -99,7 +99,7 @@ class ServeOptions:
             "--keep-all",
             group="running",
             rare=True,
-            help="Store all examples, not only the mistakes, so that an undo is exact.",
+            help="Store all examples, not only the mistakes, so that they can be forgotten and an undo is exact.",
         ),
     ] = False
     ask: Annotated[
