@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import separatrix
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -163,3 +165,33 @@ def test_the_lock_has_a_version_within_bounds_of_every_requirement():
 
 def parts(number):
     return [int(part) for part in re.findall(r"\d+", number)]
+
+
+def test_the_citation_and_the_recipe_name_this_version_and_these_requirements():
+    citation, recipe = ((ROOT / name).read_text() for name in ("CITATION.cff", "recipe/recipe.yaml"))
+    assert re.search(r"^version: (.+)$", citation, re.M)[1] == separatrix.__version__
+    assert re.search(r'^  version: "(.+)"$', recipe, re.M)[1] == separatrix.__version__
+    for text in (citation, recipe):
+        assert re.search(r"^ *license: (.+)$", text, re.M)[1] == PROJECT["license"]
+    assert PROJECT["description"] in " ".join(citation.split()) and PROJECT["description"] in recipe
+    _, run = recipe.split("  run:\n")
+    needed = re.findall(r"^    - (.+)$", run.split("\n\n")[0], re.M)
+    assert needed[0] == f"python {PROJECT['requires-python']}"
+    assert [need.replace(" ", "") for need in needed[1:]] == PROJECT["dependencies"]
+    entry = next(iter(PROJECT["scripts"].items()))
+    assert f"- {entry[0]} = {entry[1]}" in recipe
+
+
+def test_a_release_is_published_without_a_stored_secret_and_is_named_in_the_changelog():
+    yaml = pytest.importorskip("yaml")
+    workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"} and workflow[True] == {"push": {"tags": ["v*"]}}
+    jobs = workflow["jobs"]
+    assert jobs["publish"]["needs"] == "build" and jobs["publish"]["environment"] == "release"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text()
+    (paths,) = (
+        step["with"]["path"] for step in jobs["build"]["steps"] if step.get("with", {}).get("name") == "distributions"
+    )
+    assert paths.split() == ["dist/separatrix-*.whl", "dist/separatrix-*.tar.gz"]
+    assert re.search(rf"^## {re.escape(separatrix.__version__)} \(", (ROOT / "CHANGELOG.md").read_text(), re.M)
