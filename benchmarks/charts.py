@@ -119,7 +119,8 @@ def opening(jobs: Sequence[tuple[str, Row]], folder: Path) -> list[tuple[str, st
         for k, (_, row) in enumerate(jobs):
             good = row.ratio >= 1 and (row.quality is None or row.quality.holds)
             axis.barh(k, row.ratio - 1, left=1, color="#4292c6" if good else "#fc9272", height=0.6, zorder=2)
-            axis.annotate(f" {row.ratio:.1f} ×", (max(row.ratio, 1), k), va="center", weight="bold")
+            end = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "weight": "bold"}
+            axis.annotate(f"{row.ratio:.1f} ×", (max(row.ratio, 1), k), **end)
         axis.axvline(1, color="black", lw=1, zorder=3)
         axis.set_yticks(range(len(jobs)), [f"{job}\nbeside {row.peer}" for job, row in jobs], fontsize=8)
         axis.set(

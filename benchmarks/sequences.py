@@ -19,7 +19,7 @@ from benchmarks.report import show
 from benchmarks.timing import in_turns
 from separatrix import SequencePerceptron, evaluate_sequences, read_conll
 
-ABOUT = "\n\n".join(__doc__.split("\n\n")[2:])
+ABOUT = "\n\n".join(__doc__.split("\n\n")[2:]).strip()
 PASSES = 10
 PEER = "sklearn-crfsuite, ap"
 WINDOW = (-2, -1, 0, 1, 2)
