@@ -107,10 +107,26 @@ def test_equal_rows_of_two_classes_are_a_witness():
     X, y = sp.vstack([X, X[[7]]], format="csr"), np.append(y, 0)
     certificate = certify(X, y)
     assert certificate.verdict == "inseparable" and certificate.witness.rows == (7, 90) and certificate.verify(X, y)
-    assert certify(X.toarray(), y).witness.rows == (7, 90)
+    dense = certify(X.toarray(), y)
+    assert dense.witness == certificate.witness and dense.separator[0].tolist() == certificate.separator[0].tolist()
     bounds = fewest_mistakes(X, y, time_limit=2)
     assert bounds.lower == 1 and bounds.mistaken
     assert fewest_mistakes(*text(90, 4000, 3), time_limit=2).upper == 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_words_that_a_class_lacks_are_infinite(n_classes):
+    """Equal rows in two classes forbid a separator; a word that one class lacks still separates the rows that have it."""
+    X, y = text(90, 4000, n_classes)
+    X, y = sp.vstack([X, X[[7]]], format="csr"), np.append(y, (y[7] + 1) % n_classes)
+    certificate = certify(X, y)
+    assert (certificate.verdict, certificate.separation) == ("inseparable", "quasi-complete") and certificate.verify(X, y)
+    classes_of = np.array([np.asarray(abs(X[y == k]).sum(axis=0)).reshape(-1) > 0 for k in range(n_classes)]).sum(axis=0)
+    assert certificate.infinite == np.flatnonzero((0 < classes_of) & (classes_of < n_classes)).tolist()
+    shared = sp.csr_array(np.ones((len(y), 2500)))
+    assert certify(shared, y).separation is None
+    read = Certificate.from_json(certificate.to_json())
+    assert read == certificate and read.verify(X, y) and not read.verify(X, (y + 1) % n_classes)
 
 
 def test_both_ways_of_proving_agree_wherever_both_decide(monkeypatch):
@@ -134,7 +150,7 @@ def test_both_ways_of_proving_agree_wherever_both_decide(monkeypatch):
         if "undecided" in (narrow.verdict, wide.verdict):
             continue
         decided += 1
-        assert wide.verdict == narrow.verdict and wide.verify(X, y)
+        assert wide.verdict == narrow.verdict and wide.verify(X, y) and wide.separation in (None, narrow.separation)
         if wide.verdict == "separable":
             check_in_fractions(X, y, wide)
             assert wide.margin[0] <= narrow.margin[1] * (1 + 1e-9) and narrow.margin[0] <= wide.margin[1] * (1 + 1e-9)

@@ -31,7 +31,7 @@ from separatrix.proofs.search.refinement import search as refined_search
 from separatrix.proofs.search.rescaling import ORDINARY, MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
 from separatrix.proofs.search.separator_search import Failures, Field, decide
-from separatrix.proofs.search.wide import WIDE, WidePairs, separable
+from separatrix.proofs.search.wide import WIDE, WidePairs, one_sided, separable
 
 Offer = Callable[[Proof], None]
 
@@ -94,8 +94,13 @@ def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) ->
     wide = WidePairs(pairs)
     answer = wide.search()
     if isinstance(answer, Face):
-        witness = pairs.witness(answer.pairs, answer.weights)
-        return replace(blank, verdict="inseparable", witness=witness) if _is_decisive(pairs, answer.pairs) else blank
+        if not _is_decisive(pairs, answer.pairs):
+            return blank
+        proof = replace(blank, verdict="inseparable", witness=pairs.witness(answer.pairs, answer.weights))
+        offer(proof)
+        begin("looking for features that speak for or against a class")
+        direction = one_sided(pairs)
+        return proof if direction is None else replace(proof, separation="quasi-complete", direction=direction)
     if answer is None:
         return blank
     proof = separable(wide, blank, answer, answer)
