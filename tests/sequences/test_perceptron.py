@@ -223,6 +223,11 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
             r"token y\[0\]\[1\] has 'I-x' after 'O', which scheme='bio' forbids",
         ),
         (
+            lambda: SequencePerceptron(scheme="bio").fit([[["a"], ["b"]]], [["B-x", "E-x"]]),
+            ValueError,
+            "the tag 'E-x' is none of scheme='bio': use scheme='iobes'",
+        ),
+        (
             lambda: SequencePerceptron(scheme="iobes").fit([[["a"], ["b"]]], [["B-x", "I-x"]]),
             ValueError,
             r"token y\[0\]\[1\] has 'I-x' at the end",

@@ -30,7 +30,7 @@ from separatrix.learners.progress import passes_bar
 from separatrix.sequences import inputs
 from separatrix.sequences.encoded import Encoded
 from separatrix.sequences.run import SequencePasses, SequenceRun, TaggedSequences, best_paths
-from separatrix.sequences.schemes import SCHEMES, first_forbidden, forbidden_transitions
+from separatrix.sequences.schemes import SCHEMES, first_forbidden, forbidden_transitions, tags_beyond
 from separatrix.sequences.tagger import SequenceTagger
 from separatrix.sequences.templates import DEFAULT
 
@@ -262,6 +262,9 @@ class SequencePerceptron(SequenceTagger):
     ) -> None:
         """Raise for tags that the scheme forbids: no path could ever be right. `where` names token t of sequence i."""
         codes, forbidden = tags.among(classes), forbidden_transitions(classes, self.scheme)
+        unknown = tags_beyond(self.scheme, tags.names.tolist())
+        if unknown:
+            raise DataError(f"the tag {unknown[0]!r} is none of scheme='bio': use scheme='iobes', or leave out scheme=")
         found = first_forbidden(codes, starts, forbidden, len(classes))
         if found is None:
             return

@@ -36,6 +36,11 @@ def marks_entities(tags: list[str]) -> bool:
     return letters <= {*_KNOWN} and (any("-" in tag for tag in tags) or {"B", "O"} <= set(tags))
 
 
+def tags_beyond(scheme: str | None, tags: list[object]) -> list[object]:
+    """Return the tags that only another scheme has: E-X and S-X where the scheme is bio, which says nothing of them."""
+    return [tag for tag in tags if scheme == "bio" and parts_of(tag)[0] in ("E", "S")]
+
+
 def forbidden_transitions(classes: Array, scheme: str | None) -> Array:
     """Return a flat matrix of K+1 rows and columns, 1 where a tag may not follow another; an empty one without a scheme.
 

@@ -147,7 +147,9 @@ def test_learning_ends_where_the_journal_cannot_be_written(tmp_path, model, monk
     journal = Journal(tmp_path / "state", model)
     web = client(journal)
     monkeypatch.setattr(journal, "append", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
+    assert web.get("/readyz").json() == {"status": "ready"}
     assert web.post("/learn", json=ZEST).status_code == 500
+    assert (web.get("/readyz").status_code, web.get("/healthz").json()) == (503, {"status": "alive"})
     monkeypatch.undo()
     refused = web.post("/learn", json=ZEST)
     assert refused.status_code == 503 and "no space left" in refused.json()["error"]

@@ -3,6 +3,8 @@
     POST /predict   {"tokens": ["the", "dog"]}, or {"sequences": [[…], …]}: the tags
     POST /learn     the same with "tags": what was predicted before, whether that was wrong, the number of corrections
     GET  /info      the tags, how many corrections were learned, the mistakes among them
+    GET  /healthz   whether the process is alive
+    GET  /readyz    whether it learns; 503 after an error
 
 A token is a string or, for a model of several columns, a list of strings; for a model of attributes it is a dict or a list
 of their names, for one of numbers a list of numbers.
@@ -106,6 +108,16 @@ class TaggingServer:
             }
         )
 
+    async def healthz(self, request: Request) -> JSON:
+        """GET /healthz."""
+        return JSON({"status": "alive"})
+
+    async def readyz(self, request: Request) -> JSON:
+        """GET /readyz."""
+        if self.failure:
+            raise RequestError(503, self.failure)
+        return JSON({"status": "ready"})
+
 
 async def _content(request: Request) -> dict[str, Any]:
     try:
@@ -125,6 +137,8 @@ def application(journal: Journal, *, tokens: Tokens, hosts: tuple[str, ...], bod
         ("/predict", server.predict, "POST"),
         ("/learn", server.correct, "POST"),
         ("/info", server.info, "GET"),
+        ("/healthz", server.healthz, "GET"),
+        ("/readyz", server.readyz, "GET"),
     ):
         app.add_route(path, _answered(endpoint), methods=[method])
     return app
