@@ -58,6 +58,8 @@ def test_weights_are_shown_by_name_as_sklearn_crfsuite_does():
     links, states = model.transition_features_, model.state_features_
     assert links["D", "N"] == model.transitions_[0, 1] > 0
     assert len(links) == np.count_nonzero(model.transitions_)
+    model.transitions_[:] = 7.0  # a copy
+    assert model.transition_features_ == links
     assert len(states) == np.count_nonzero(model.coef_) > 3
     names, tags = model.features_.names(), model.classes_.tolist()
     assert all(model.coef_[tags.index(tag), names.index(name)] == weight for (name, tag), weight in states.items())

@@ -18,9 +18,8 @@ import numpy as np
 from separatrix.data.errors import counted
 from separatrix.engine.rows import Array, Floats, frozen
 from separatrix.kernels.sequences import paths
-from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.encoded import Encoded, PathWeights
 from separatrix.sequences.run import room_for
-from separatrix.sequences.weights import PathWeights
 
 if TYPE_CHECKING:
     from separatrix.sequences.tagger import SequenceTagger

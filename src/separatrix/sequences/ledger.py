@@ -14,8 +14,7 @@ import numpy as np
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whole
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.kernels.sequences import paths
-from separatrix.sequences.encoded import NO_SEQUENCES, Encoded
-from separatrix.sequences.weights import rows_of
+from separatrix.sequences.encoded import NO_SEQUENCES, Encoded, rows_of
 
 _COLUMNS = {"step": "i8", "sequence": "i8", "correction": "f8", "lead": "f8", "wrong": "i8", "ends": "i8"}
 _PATHS = ("true", "predicted")

@@ -11,10 +11,9 @@ from separatrix.engine.parcel import Parcel, State, flag
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, frozen
 from separatrix.kernels.codes import rule_code
 from separatrix.kernels.sequences import paths
-from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.encoded import SPARE, Encoded, PathWeights, places_of, rows_of, used_rows
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.schemes import forbidden_transitions
-from separatrix.sequences.weights import SPARE, PathWeights, places_of, rows_of, used_rows
 
 BLOCK_TOKENS = 1 << 16
 """A call of the kernel presents about so many tokens, after which Ctrl-C is heard."""

@@ -13,11 +13,10 @@ from separatrix.engine.rows import Array, Floats, Ints
 from separatrix.kernels.threads import in_order, threads_of
 from separatrix.learners.inputs import example_weight
 from separatrix.sequences import inputs
-from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.encoded import Encoded, PathWeights
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
 from separatrix.sequences.templates import TemplateFeatures
-from separatrix.sequences.weights import PathWeights
 
 if TYPE_CHECKING:
     from separatrix.sequences.bounds import SequenceBounds

@@ -17,10 +17,9 @@ from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.sequences import inputs
 from separatrix.sequences.bounds import margins_of
 from separatrix.sequences.conll import ConllFile, read_conll
-from separatrix.sequences.encoded import Encoded
+from separatrix.sequences.encoded import Encoded, PathWeights
 from separatrix.sequences.perceptron import SequencePerceptron
 from separatrix.sequences.run import TaggedSequences, best_paths
-from separatrix.sequences.weights import PathWeights
 
 
 class ShardOfSequences(NamedTuple):
