@@ -33,7 +33,7 @@ def room_for(encoded: Encoded, K: int) -> tuple[Array, ...]:
     """Return what the kernels need to find the best path of a sequence: emissions, leads, path, links, rows and values."""
     longest = max(2, encoded.longest)
     widest = max(1, int(np.diff(encoded.indptr).max(initial=0)))
-    kinds = ((longest * K + SPARE, "f8"), (longest * K, "f8"), (longest, "i4"), ((K + 1) ** 2, "f8"))
+    kinds = (*(((longest * K + SPARE, "f8"),) * 2), (longest, "i4"), ((K + 1) ** 2 + SPARE, "f8"))
     return tuple(np.zeros(size, kind) for size, kind in (*kinds, (2 * widest, "u8"), (2 * widest, "f8")))
 
 

@@ -6,7 +6,7 @@
     pa1                ẑ maximizes s(z) + H(y, z), H the number of wrong tags; c = min(C, (s(ẑ) + H − s(y)) / ‖φ(y) − φ(ẑ)‖²)
 
 Tokens are CSR rows `(data, indices, indptr)`; where data has no size, all values are 1. Sequence i has the tokens
-starts[i]…starts[i+1]. Weights of a feature's K tags lie side by side, in the row that places[j] names (`emissions.py`);
+starts[i]…starts[i+1]. Weights of a feature's K tags lie side by side, in the row that places[j] names (`lanes.py`);
 transitions are a matrix of K+1 rows and columns, whose last row is the start and whose last column is the end. Of paths with
 the same score the one whose last tag has the lowest number wins, then the one with the lowest tag before it, and so on. The
 average is kept the lazy way of `learning/passes.py`.
@@ -17,7 +17,7 @@ import numpy as np
 from separatrix.kernels.arrays import Array, RowParts, WeightParts
 from separatrix.kernels.codes import rule_code
 from separatrix.kernels.compiling import kernel, part
-from separatrix.kernels.sequences.emissions import ONE, ZERO, emit
+from separatrix.kernels.sequences.lanes import ONE, ZERO, emit, lead
 
 PA1 = rule_code("pa1")
 NEVER = -np.inf
@@ -30,27 +30,7 @@ def best_path(emissions, n, K, links, leads, path):
     The tag before is looked for again on the way back: n·K steps, while noting it on the way forth would cost n·K².
     """
     K1 = K + ONE
-    for k in range(K):
-        leads[k] = links[K * K1 + k] + emissions[k]
-    for t in range(ONE, n):
-        here, there = (t - ONE) * K, t * K
-        lead, i = leads[here], ONE
-        for k in range(K):
-            leads[there + k] = lead + links[k]
-        while i + ONE < K:
-            lead, lead2, row, row2 = leads[here + i], leads[here + i + ONE], i * K1, (i + ONE) * K1
-            for k in range(K):
-                s, s2 = lead + links[row + k], lead2 + links[row2 + k]
-                s = s2 if s2 > s else s
-                leads[there + k] = s if s > leads[there + k] else leads[there + k]
-            i += ONE + ONE
-        if i < K:
-            lead, row = leads[here + i], i * K1
-            for k in range(K):
-                s = lead + links[row + k]
-                leads[there + k] = s if s > leads[there + k] else leads[there + k]
-        for k in range(K):
-            leads[there + k] += emissions[there + k]
+    lead(emissions, n, K, links, leads)
     t, to = n, K
     score = 0.0
     while t > ZERO:
@@ -258,7 +238,10 @@ def tag(
             continue
         emit(data, indices, indptr, first, last, places, W, K, emissions, rows_of, values)
         if best_path(emissions, last - first, K, links, leads, path) == NEVER:
-            best_path(emissions, last - first, K, T, leads, path)
+            for e in range(np.uint64(T.size)):
+                links[e] = T[e]
+            best_path(emissions, last - first, K, links, leads, path)
+            allow(T, forbidden, links)
         for t in range(last - first):
             out[q + t] = path[t]
         q += last - first
