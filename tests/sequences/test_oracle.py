@@ -120,6 +120,24 @@ def test_shuffled_passes_are_those_of_the_seed():
     check_run(model, run)
 
 
+@pytest.mark.parametrize("K", [1, 2, 7, 8, 9, 16, 17, 40])
+def test_the_best_path_among_any_number_of_tags(K):
+    rng = np.random.default_rng(K)
+    X = [rng.integers(-3, 4, (n, 5)).astype(float) for n in (K, *rng.integers(1, 9, 30))]
+    y = [[*range(K)], *([*rng.integers(0, K, len(x)).tolist()] for x in X[1:])]
+    model = SequencePerceptron(order="cyclic", max_iter=2, averaged=False).fit(X, y)
+    W, T = model.weights()
+    assert model.classes_.tolist() == [*range(K)] and (K == 1 or W.any())
+    for x, tags in zip(X, model.predict(X), strict=True):
+        scores, before = x @ W, [T[K, :K]]
+        for t in range(len(x) - 1):
+            before.append(((before[t] + scores[t])[:, None] + T[:K, :K]).max(axis=0))
+        path = [int(np.argmax(before[-1] + scores[-1] + T[:K, K]))]
+        for t in range(len(x) - 2, -1, -1):
+            path.insert(0, int(np.argmax(before[t] + scores[t] + T[:K, path[0]])))
+        assert tags == path
+
+
 @pytest.mark.parametrize("length", [10_000])
 def test_long_sequences(length):
     words = ["x", "y", "z"]
