@@ -120,6 +120,8 @@ def split_lines(
                     behind -= ONE
                 while begin < behind and text[begin] == SPACE:
                     begin += ONE
+                if behind == begin:  # a token may be a blank
+                    behind = at
                 if column < n_columns:
                     begins[t * n_columns + column], ends[t * n_columns + column] = np.int64(begin), np.int64(behind)
                 if behind > begin:
