@@ -6,6 +6,7 @@ import { asLabels } from "./labels.js";
 /** @import { Examples } from "./types.js" */
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const NOT_FINITE = /^[+-]?(inf|infinity)$/i;
 const MISSING = new Set(["", "na", "n/a", "nan", "null", "none", "?", "-"]);
 // The first bytes of a compressed file, or a control character that no CSV file contains.
 // eslint-disable-next-line no-control-regex
@@ -18,7 +19,7 @@ const NO_TEXT = /^BZh|[\x00-\x08\x0b\x0c\x0e-\x1f]/;
  */
 export function readCsv(text, name) {
   if (NO_TEXT.test(text)) throw new RecipeError(`${name} is not text: the lab reads CSV files`);
-  const records = recordsOf(text.replace(/^\ufeff/, ""));
+  const records = withoutEmptyEnd(recordsOf(withoutComments(text.replace(/^\ufeff/, "").replace(/\r\n?/g, "\n"))));
   if (!records.length) throw new RecipeError(`${name}: the file is empty`);
   const [first] = records;
   const width = first.cells.length;
@@ -26,12 +27,38 @@ export function readCsv(text, name) {
   for (const { cells, line } of records) {
     if (cells.length !== width) throw new RecipeError(`${name}, line ${line}: ${cells.length} columns where line ${first.line} has ${width}`);
   }
-  const titled = first.cells.slice(0, -1).some((cell) => !NUMBER.test(cell) && !MISSING.has(cell.toLowerCase()));
-  const titles = titled ? first.cells.slice(0, -1) : null;
+  // A line of titles has no number; where there is one, the line is data, and what is none of it is told.
+  const heads = first.cells.slice(0, -1);
+  const titled = heads.every((cell) => !NUMBER.test(cell) && !NOT_FINITE.test(cell)) && heads.some((cell) => !MISSING.has(cell.toLowerCase()));
+  const titles = titled ? distinct(heads) : null;
   const rows = records.slice(titled ? 1 : 0).filter(({ cells }) => !MISSING.has(cells[width - 1].toLowerCase()));
   if (!rows.length) throw new RecipeError(`${name}: there is no row with a label`);
   const X = rows.map(({ cells, line }) => cells.slice(0, -1).map((cell, j) => number(cell, `${name}, line ${line}, column ${j + 1}${titles ? ` (${titles[j]})` : ""}`)));
   return { name, X, labels: asLabels(rows.map(({ cells }) => cells[width - 1])), features: titles, bias: true, tie: "mistake" };
+}
+
+/** @param {string[]} titles with c0, c1 … for empty ones and the position added to repeated ones */
+function distinct(titles) {
+  const names = titles.map((title, j) => title || `c${j}`);
+  const taken = new Set(names);
+  names.forEach((title, j) => {
+    for (let name = title; names.indexOf(names[j]) < j; ) {
+      name = `${name}_${j}`;
+      if (!taken.has(name)) names[j] = name;
+    }
+  });
+  return names;
+}
+
+/** @param {string} text without the comments at its beginning: lines with # and no delimiter */
+function withoutComments(text) {
+  return text.replace(/^(?:[^\S\n]*(?:#[^\t;,|\n]*)?\n)+/, (lines) => lines.replace(/[^\n]/g, "")); // the lines stay, to be counted
+}
+
+/** @param {{ cells: string[], line: number }[]} records without a last column that is empty in all of them, as a delimiter at each end makes it */
+function withoutEmptyEnd(records) {
+  const isEmpty = records.length > 0 && records.every(({ cells }) => cells.length > 2 && cells.at(-1) === "");
+  return isEmpty ? records.map(({ cells, line }) => ({ cells: cells.slice(0, -1), line })) : records;
 }
 
 /** @param {string} cell @param {string} where */
@@ -47,7 +74,7 @@ function number(cell, where) {
  * @param {string} text
  */
 function delimiterOf(text) {
-  const [head = "", second = head] = text.split(/\r?\n/).filter((line) => line.trim());
+  const [head = "", second = head] = text.split("\n").filter((line) => line.trim());
   const count = (/** @type {string} */ line, /** @type {string} */ mark) => line.replace(/"[^"]*"/g, "").split(mark).length - 1;
   const marks = ["\t", ";", ",", "|"].filter((mark) => count(head, mark));
   return marks.find((mark) => count(head, mark) === count(second, mark)) ?? marks[0];
@@ -77,7 +104,7 @@ function recordsOf(text) {
     } else if (mark === '"' && !cell.trim()) [cell, quoted] = ["", true];
     else if (mark === delimiter) [cells, cell] = [[...cells, cell], ""];
     else if (mark === "\n") endRecord();
-    else if (mark !== "\r") cell += mark;
+    else cell += mark;
   }
   endRecord();
   return records;
