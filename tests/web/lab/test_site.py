@@ -261,7 +261,7 @@ def test_an_animated_gif_of_every_step(browser, host):
         assert waiting.value.suggested_filename == "lecture-L4.1.gif"
         with Image.open(io.BytesIO(content)) as film:
             frames = [(frame.info["duration"], frame.convert("RGB")) for frame in ImageSequence.Iterator(film)]
-        assert [duration for duration, _ in frames] == [1500] * 8 + [4000] and frames[0][1].size == (640, 424)
+        assert [duration for duration, _ in frames] == [1500] * 8 + [4000] and frames[0][1].size == (640, 440)
         shares = [frame.crop((50, 20, 620, 320)).getcolors(100_000) for _, frame in frames]
         paper, orange, blue = (255, 255, 255), (251, 239, 229), (229, 241, 247)
         assert max(shares[0])[1] == paper, "there is no boundary yet"

@@ -11,7 +11,8 @@ import { explanation } from "./questions.js";
 /** @import { Run } from "./run.js" */
 
 const MOST_FRAMES = 60;
-const [WIDTH, HEIGHT, CAPTION] = [640, 360, 64];
+const [WIDTH, HEIGHT, CAPTION] = [640, 360, 80];
+const SIZE = 15; // of the letters of a caption, in pixels
 const [SLOW, QUICK, LAST] = [150, 60, 400]; // hundredths of a second: of a few frames, of many, and of the last
 const FEW = 15;
 const MOST_KEY = 34; // the most letters of a key of the classes that has room
@@ -55,10 +56,20 @@ function drawCaption(context, run, t) {
     right -= context.measureText(text).width + 16;
   });
   const text = t === run.steps ? outcome(run) : sentence(run, t);
-  const size = 15;
-  context.font = `400 ${size}px sans-serif`;
-  const room = (WIDTH - 28) / context.measureText(text).width;
-  pen.text(text, 14, HEIGHT + 47, { size: Math.min(size, Math.max(9, size * room * 0.95)), fill: now.mistake && t < run.steps ? colours.bad : colours.ink });
+  context.font = `400 ${SIZE}px sans-serif`;
+  const widthOf = (/** @type {string} */ line) => context.measureText(line).width;
+  const lines = wrapped(text, (line) => widthOf(line) <= WIDTH - 40);
+  const size = Math.min(SIZE, (SIZE * (WIDTH - 40)) / Math.max(...lines.map(widthOf)));
+  const fill = now.mistake && t < run.steps ? colours.bad : colours.ink;
+  lines.forEach((line, i) => pen.text(line, 14, HEIGHT + 45 + 20 * i, { size, fill }));
+}
+
+/** @param {string} text @param {(line: string) => boolean} fits @returns {string[]} at most two lines, the second as long as it gets */
+function wrapped(text, fits) {
+  const words = text.split(" ");
+  let count = words.length;
+  while (count > 1 && !fits(words.slice(0, count).join(" "))) count -= 1;
+  return [words.slice(0, count).join(" "), words.slice(count).join(" ")].filter(Boolean);
 }
 
 /**

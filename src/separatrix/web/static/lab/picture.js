@@ -322,6 +322,18 @@ export class Picture {
     pen.text("w", away[0], base, { size: 15, weight: 700, fill: colours.ink, halo: colours.paper, align: "center" });
   }
 
+  /** Whether the old or the new straight boundary runs through a box of pixels. @param {Shown} state @returns {(box: number[]) => boolean} */
+  _crossed(state) {
+    const { run, frame, fields } = this;
+    if (run.K !== 1 || !fields.straight || !state.views.includes("last")) return () => false;
+    const now = run.at(state.t);
+    const lines = (now.mistake ? [now.k - 1, now.k] : [now.k]).map((k) => fields.affine(run.weights(k)));
+    return ([x0, y0, x1, y1]) => {
+      const corners = [[x0, y0], [x1, y0], [x0, y1], [x1, y1]].map((corner) => frame.fromPixels(corner));
+      return lines.some(([a, b, c]) => new Set(corners.map(([p, q]) => a * p + b * q + c > 0)).size > 1);
+    };
+  }
+
   /**
    * The coordinates and labels of a few points, placed where they cover nothing; those without room are left out.
    * @param {Pen} pen
@@ -345,12 +357,14 @@ export class Picture {
     const free = (/** @type {number[]} */ [x0, y0, x1, y1]) =>
       x0 >= inner.x && x1 <= inner.x + inner.width && y0 >= inner.y && y1 <= inner.y + inner.height &&
       !taken.some((box) => x0 < box[2] && box[0] < x1 && y0 < box[3] && box[1] < y1);
+    const crossed = this._crossed(state);
     places.forEach(([x, y], i) => {
       const text = `${vec(run.doc.x[i])} ${label(run.classes, run.doc.y[i])}`;
       const ring = i === state.upcoming ? 15 : i === example ? 12 : 7;
       const [gap, wide] = [radius + ring, 6.9 * text.length];
       const spots = [[x + gap, y - gap + 2], [x - gap - wide, y - gap + 2], [x + gap, y + gap + 9], [x - gap - wide, y + gap + 9], [x - wide / 2, y - gap - 8], [x - wide / 2, y + gap + 19], [x + gap + 5, y + 4], [x - gap - 5 - wide, y + 4]];
-      const spot = spots.find(([left, base]) => free([left, base - 11, left + wide, base + 3]));
+      const room = spots.filter(([left, base]) => free([left, base - 11, left + wide, base + 3]));
+      const spot = room.find(([left, base]) => !crossed([left, base - 11, left + wide, base + 3])) ?? room[0];
       if (!spot) return;
       taken.push([spot[0], spot[1] - 11, spot[0] + wide, spot[1] + 3]);
       pen.text(text, spot[0], spot[1], { size: 12.5, weight: 500, fill: colours.ink, halo: colours.paper });

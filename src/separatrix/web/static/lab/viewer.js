@@ -281,7 +281,7 @@ export class Viewer {
     const card = (this.stage.parentElement ?? this.stage).getBoundingClientRect();
     const stage = this.stage.getBoundingClientRect();
     const room = globalThis.innerHeight - (stage.top + globalThis.scrollY) - (card.bottom - stage.bottom) - below;
-    const least = width < 640 ? width * 0.5 : Math.min(width * 0.5, 260);
+    const least = width < 500 ? width * 0.7 : width < 640 ? width * 0.5 : Math.min(width * 0.5, 260);
     const height = Math.round(Math.min(width * (width < 500 ? 0.9 : 0.72), Math.max(least, room)));
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
