@@ -1,6 +1,7 @@
 """The engine in the browser has the bits of Python: orders, ledgers, weights and certificates of generated recipes."""
 
 import json
+import re
 import warnings
 from fractions import Fraction
 
@@ -17,6 +18,7 @@ from separatrix.web.lab.page import STATIC
 from separatrix.web.lab.recipe import Recipe
 from separatrix.web.lab.tables import DATA_SETS, files, lab_tables
 from support.browser import watched
+from support.documents import ROOT
 from support.lab_recipes import badly_scaled, generated, reference_run
 from support.scale import scaled
 
@@ -290,3 +292,14 @@ def test_the_tables_beside_the_page_are_what_python_says():
     for name, text in files().items():
         assert (STATIC / name).read_text(encoding="utf-8") == text, f"{name}: run python -m separatrix.web.lab.tables"
     assert set(lab_tables()["sets"]) == set(DATA_SETS)
+
+
+def test_the_page_of_the_lab_lists_every_setting_and_every_choice():
+    text = re.sub(r"```.*?```", "", (ROOT / "docs" / "lab.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    named = set(re.findall(r"`([^`]+)`", text))
+    named |= {name.strip('"') for name in named}
+    tables = lab_tables()
+    choices = [name for key in ("learners", "rules", "orders", "maps", "kernels", "sets") for name in tables[key]]
+    ties = [*tables["two_class_ties"], *tables["multi_class_ties"]]
+    data = [f"lecture:{entry['name']}" for entry in tables["lectures"]]
+    assert named >= {*tables["defaults"], *choices, *ties, *data}

@@ -141,6 +141,10 @@ def test_a_lecture_by_its_keys(browser, host, tmp_path):
             assert text_of(page, "screen-number") == f"{number} of 6"
         page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 4 of 8')")
         assert page.is_visible("#play") and not page.is_visible("#controls")
+        page.wait_for_function("() => location.hash === '#lecture=example&screen=3'")
+        page.reload()
+        page.wait_for_selector("#where b")
+        assert text_of(page, "screen-number") == "3 of 6", "a reload comes back to the screen"
         page.focus("#screen-forward")
         page.keyboard.press("Enter")
         page.wait_for_selector("#quiz-panel:visible")

@@ -57,15 +57,17 @@ export class Lecture {
     this.onScreen = onScreen;
     this.onLeave = onLeave;
     this.title = "";
+    this.name = "";
     /** @type {Screen[] | null} null while no lecture is shown */
     this.screens = null;
     this.at = 0;
     document.addEventListener("keydown", (event) => this._key(event));
   }
 
-  /** @param {{ title: string, screens: Screen[] }} lecture */
-  begin({ title, screens }, at = 0) {
+  /** @param {{ title: string, screens: Screen[] }} lecture @param {string} name in the address */
+  begin({ title, screens }, name = "", at = 0) {
     this.title = title;
+    this.name = name;
     this.screens = screens;
     document.body.classList.add("lecture");
     this.go(at);

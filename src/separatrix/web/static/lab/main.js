@@ -79,7 +79,10 @@ function place() {
 }
 
 function keep() {
-  if (lecture.screens) return;
+  if (lecture.screens) {
+    if (lecture.name) writeState({ lecture: lecture.name, screen: lecture.at + 1 });
+    return;
+  }
   const embed = document.body.classList.contains("embed") ? "1" : undefined;
   const address = toAddress(recipe, lab.defaults);
   writeState(address === null ? { data: recipe.data } : { ...address, ...place(), embed });
@@ -164,10 +167,13 @@ async function copyLink() {
   }
 }
 
-/** @param {any} content of a lecture's file, or a promise of it */
-async function openLecture(content) {
+/**
+ * @param {any} content of a lecture's file, or a promise of it
+ * @param {string} name by which the address finds it again; "" for a file that was chosen
+ */
+async function openLecture(content, name = "", screen = 1) {
   try {
-    lecture.begin(checkedLecture(await content, lab));
+    lecture.begin(checkedLecture(await content, lab), name, screen - 1);
   } catch (error) {
     fail(error);
   }
@@ -178,7 +184,7 @@ function connectModes() {
     setQuiz(!viewer.quizzing);
     keep();
   });
-  byId("example-lecture").addEventListener("click", () => openLecture(resource("example.lecture.json")));
+  byId("example-lecture").addEventListener("click", () => openLecture(resource("example.lecture.json"), "example"));
   byId("lecture-file").addEventListener("change", async (event) => {
     const input = /** @type {HTMLInputElement} */ (event.target);
     const file = input.files?.[0];
@@ -233,7 +239,7 @@ function refuse(error) {
 // Show what the address says.
 async function open() {
   const fragment = location.hash.slice(1);
-  const { step, views, quiz, embed, lecture: named, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
+  const { step, views, quiz, embed, lecture: named, screen, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
   const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });
   recipe = checkedRecipe(isShortLink(fragment) ? settings : fromAddress(settings, lab.defaults), lab);
   document.body.classList.toggle("embed", embed === "1");
@@ -242,7 +248,7 @@ async function open() {
   link.setAttribute("href", `${location.href.split("#")[0]}#${fragment.replace(/&?embed=1/, "")}`);
   if (named !== undefined) {
     if (!/^[\w-]+$/.test(named)) throw new Error(`"${named}" is not the name of a lecture: letters, digits, - and _ can be used`);
-    await openLecture(await resource(`${named}.lecture.json`));
+    await openLecture(await resource(`${named}.lecture.json`), named, Number(screen) || 1);
     return;
   }
   await openRecipe(t, chosen);
