@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { framesOf } from "../lab/film.js";
+import { ticks } from "../lab/frame.js";
 import { encodedGif } from "../lab/gif.js";
 import { checkedRecipe } from "../lab/engine/recipe.js";
 import { checkedLecture } from "../lab/lecture.js";
@@ -146,4 +147,14 @@ test("an address is read as written, and what is no setting is refused", () => {
   assert.throws(() => read("passes=abc"), { message: "passes must be a whole number from 0 to 1000, not abc" });
   assert.throws(() => read("data=points&points=1,2;3,4,b"), /triples of two numbers and a label/);
   assert.throws(() => viewState({ step: "abc" }), { message: 'step must be a whole number or "end", not abc' });
+});
+
+test("an axis has round ticks, and never only one", () => {
+  assert.deepEqual(ticks(-5, 5, 5), [-4, -2, 0, 2, 4]);
+  assert.deepEqual(ticks(-1.7, 1.6, 3), [-1, 0, 1]);
+  assert.deepEqual(ticks(0.31, 0.34, 2), [0.32, 0.34]);
+  for (const [low, high, most] of [[0, 1, 3], [2000.1, 2000.4, 3], [-1e-7, 3e-7, 4], [7, 1e9, 6], [0.99, 2.98, 1]]) {
+    const values = ticks(low, high, most);
+    assert.ok(values.length >= 2 && values.length <= 2 * most + 3 && values.every((value) => value >= low && value <= high), String(values));
+  }
 });

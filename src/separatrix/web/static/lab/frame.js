@@ -108,12 +108,15 @@ export class Frame {
   }
 }
 
-/** @param {number} low @param {number} high */
+/** Round numbers from low to high: about `most`, and at least two. @param {number} low @param {number} high */
 export function ticks(low, high, most = 7) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((f) => f * power).find((s) => s >= rough) ?? 10 * power;
-  const out = [];
-  for (let n = Math.ceil(low / step); n * step <= high; n += 1) out.push(Number((n * step).toPrecision(12)));
-  return out;
+  const steps = [0.2, 0.5, 1, 2, 5, 10].map((factor) => factor * power);
+  for (let s = steps.findIndex((step) => step >= rough); ; s -= 1) {
+    const step = steps[s] ?? 10 * power;
+    const out = [];
+    for (let n = Math.ceil(low / step); n * step <= high; n += 1) out.push(Number((n * step).toPrecision(12)));
+    if (out.length > 1 || s <= 0) return out;
+  }
 }
