@@ -93,7 +93,7 @@ export class Fields {
     const sums = this._running(kind, k);
     const votes = this._parts(sums, kind === "dual" ? 2 : 0).map((part) => part.slice());
     const since = k === 0 ? t : t - run.mistakeSteps[k - 1] + 1;
-    this._vote(votes, this.onGrid(this.last(k)), since);
+    this._vote(votes, run.dual ? this._parts(sums, 3) : this.onGrid(this.last(k)), since);
     return { values: votes, stepped: true };
   }
 
@@ -130,13 +130,13 @@ export class Fields {
   }
 
   /**
-   * Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores, the scores
-   * times the step of each mistake, and the votes.
+   * Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores without the bias, the same times
+   * the step of each mistake, the votes, and the scores as Python adds them, whose signs are the votes.
    * @param {string} kind
    * @param {number} k
    */
   _running(kind, k) {
-    const length = this.size * this.run.K * (kind === "dual" ? 3 : 1);
+    const length = this.size * this.run.K * (kind === "dual" ? 4 : 1);
     const sums = (this._sums[kind] ??= { copies: [new Float64Array(length)], at: 0, now: new Float64Array(length) });
     if (sums.at > k) {
       sums.at = Math.floor(k / EVERY) * EVERY;
@@ -158,19 +158,21 @@ export class Fields {
       this._vote(this._parts(sums, 0), this.onGrid(this.last(m)), lasted);
       return;
     }
-    const [now, late, votes] = [0, 1, 2].map((which) => this._parts(sums, which));
-    this._vote(votes, shifted(now, this._bias(m).now), lasted);
+    const [now, late, votes, whole] = [0, 1, 2, 3].map((which) => this._parts(sums, which));
+    this._vote(votes, whole, lasted);
     const x = run.doc.x[run.mistakenExample(m)];
     const step = run.mistakeSteps[m];
     const gains = new Array(run.K).fill(0);
     run.credit(m, 1, gains);
     const kernel = /** @type {import("./engine/types.js").Kernel} */ (run.doc.kernel);
+    const bias = run.doc.bias ? 1 : 0;
     for (let g = 0; g < this.size; g += 1) {
       const value = kernelValue(kernel, x, this._lifted(g));
       for (let c = 0; c < run.K; c += 1) {
         if (gains[c] === 0) continue;
         now[c][g] += gains[c] * value;
         late[c][g] += step * gains[c] * value;
+        whole[c][g] += gains[c] * (value + bias);
       }
     }
   }
