@@ -5,11 +5,15 @@ The judge is another store, to which those requests are sent. Numbers, keys, pin
 
 import copy
 import random
+import threading
 
 import numpy as np
 import orjson
 import pytest
 
+from separatrix import AveragedPerceptron, Model, TableFeatures, save
+from separatrix.web.server import joining, queries
+from separatrix.web.server.forgetting.act import unchanging
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
 from support.scale import counts
 from support.served_store import FRESH, ServedStore
@@ -84,8 +88,9 @@ def a_case(folder, seed):
         send(one, [stream[i] for i in batch])
     if chance.random() < 0.3:
         one.writer._maybe_snapshot()
-    if chance.random() < 0.3:
-        one.store._joined_until = 0
+    if chance.random() < 0.4:
+        while one.writer._compacted(one.store.last):
+            pass
     if chance.random() < 0.3:
         one.crash()
         one.open()
@@ -123,5 +128,63 @@ def a_case(folder, seed):
 
 
 @pytest.mark.parametrize("count", counts(quick=25, slow=150, soak=1000))
-def test_forgetting_is_never_having_learned(tmp_path, count):
+def test_forgetting_is_never_having_learned(tmp_path, count, monkeypatch):
+    monkeypatch.setattr(joining, "SEGMENT", 7)  # so that small commits are joined
     assert {a_case(tmp_path, seed) for seed in range(count)} == set(KINDS)
+
+
+TABLE = {"age": [22, 38, 60, 41, 30, 55], "job": ["clerk", "cook", "clerk", "cook", "cook", None]}
+LABELS = ["no", "yes", "no", "yes", "yes", "no"]
+
+
+@pytest.mark.parametrize("kind", ["table", "numbers"])
+def test_a_server_that_began_with_a_model_forgets(tmp_path, kind):
+    features = TableFeatures().fit(TABLE)
+    X = features.transform(TABLE) if kind == "table" else np.arange(12.0).reshape(6, 2)
+    learner = AveragedPerceptron(random_state=0).fit(X, LABELS)
+    save(Model(learner, features) if kind == "table" else Model(learner), tmp_path / "m.sepx")
+    chance = random.Random(0)
+    stream = [
+        ({"age": chance.randint(20, 70), "job": f"j-{i}"} if kind == "table" else {"0": chance.random(), "1": float(i)}, y)
+        for i, y in enumerate(chance.choices(["no", "yes"], k=40))
+    ]
+    one, other = (ServedStore(tmp_path / name, model=tmp_path / "m.sepx", keep_all=True) for name in ("a", "b"))
+    one.learn(stream[:25])
+    one.learn(stream[25:])
+    one.forget(3, 30)
+    other.learn([pair for i, pair in enumerate(stream) if i not in (2, 29)])
+    assert is_same(one, other)
+    pages = [queries.ledger_page(store.store, store.writer.buffer, None, 100) for store in (one, other)]
+    assert [mistake.get("row") for mistake in pages[0]["mistakes"]] == [m.get("row") for m in pages[1]["mistakes"]]
+    assert kind == "numbers" or all("row" in mistake for mistake in pages[0]["mistakes"]), "rows of new mistakes were kept"
+    number = [n for n in range(1, 41) if n not in (3, 30)]
+    assert [m["example"] for m in pages[0]["mistakes"]] == [number[m["example"] - 1] for m in pages[1]["mistakes"]]
+    for store in (one, other):
+        store.crash()
+
+
+def test_what_reads_the_ledger_meanwhile_sees_one_history(tmp_path):
+    """Predictions, citations and the ledger are of one history, though the columns of features change."""
+    stream = [({f"id-{i}": 1.0, **x}, y) for i, (x, y) in enumerate(examples(300, names=40))]
+    one = ServedStore(tmp_path / "s", keep_all=True)
+    for begin in range(0, 300, 10):
+        one.learn(stream[begin : begin + 10])
+    reading, ended, wrong = one.store.reader(), threading.Event(), []
+
+    def read():
+        while not ended.is_set():
+            page = unchanging(one.writer, lambda buffer: queries.ledger_page(reading, buffer, None, 100))
+            for mistake in page["mistakes"]:
+                features = stream[mistake["example"] - 1][0]
+                if mistake["features"] != features:
+                    wrong.append((mistake, features))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for number in (7, 200, 3, 120, 1, 290, 80):
+        one.forget(number)
+    ended.set()
+    thread.join()
+    assert not wrong
+    reading.db.close()
+    one.crash()

@@ -24,7 +24,9 @@ def row_numbers(rows: Any, n: int, first: int) -> Ints:
     for number in named:
         if not isinstance(number, Integral) or isinstance(number, bool | np.bool_):
             raise DataError(f"a row is named by its number, from {first} on, and not by {number!r}")
-        if not first <= int(number) < first + n:
+        if int(number) < first:
+            raise DataError(f"there is no row {number}: rows count from {first}")
+        if int(number) >= first + n:
             raise DataError(f"there is no row {number}: the data have {counted(n, 'row')}, counted from {first}")
     numbers = np.unique(np.array([int(number) - first for number in named], np.int64))
     if len(numbers) == n:

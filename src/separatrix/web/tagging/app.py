@@ -118,6 +118,12 @@ class TaggingServer:
             raise RequestError(503, self.failure)
         return JSON({"status": "ready"})
 
+    async def forget(self, request: Request) -> JSON:
+        """POST /forget, which cannot be done."""
+        await self.gatekeeper.check(request, learning=True)
+        remedy = "train the tagger without the sentences, and serve it from a new folder"
+        raise RequestError(409, f"a tagger's server cannot forget, since its model file has learned from them: {remedy}")
+
 
 async def _content(request: Request) -> dict[str, Any]:
     try:
@@ -139,6 +145,7 @@ def application(journal: Journal, *, tokens: Tokens, hosts: tuple[str, ...], bod
         ("/info", server.info, "GET"),
         ("/healthz", server.healthz, "GET"),
         ("/readyz", server.readyz, "GET"),
+        ("/forget", server.forget, "POST"),
     ):
         app.add_route(path, _answered(endpoint), methods=[method])
     return app
