@@ -40,6 +40,7 @@ SUITES = {
     "tuning": ("tuning", "Tuning beside a grid search"),
     "sequences": ("sequences", "Tagging sequences"),
     "forgetting": ("forgetting", "Forgetting rows"),
+    "asking": ("asking", "Asking for labels"),
 }
 UNITS = (("s", 1.0), ("ms", 1e3), ("µs", 1e6))
 MET, MISSED, WORSE, FAILED, ABSENT, QUICKLY = "met", "MISSED", "WORSE", "FAILED", "not run", "missed (quick)"

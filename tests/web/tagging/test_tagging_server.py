@@ -55,6 +55,8 @@ def test_it_tags_and_learns_and_a_restart_has_it(tmp_path, model):
     both = web.post("/learn", json={"sequences": X, "tags": TAGS}).json()
     assert both["learned"] == 2 and len(both["mistake"]) == 2
     assert web.get("/info").json()["tags"] == ["B-new", "B-x", "O"]
+    refused = web.post("/forget", json={"examples": [1]})
+    assert refused.status_code == 409 and "a tagger's server cannot forget" in refused.json()["error"]
     weights = journal.tagger.weights()
     journal.close()  # as a kill would: no model was written
 
