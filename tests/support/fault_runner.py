@@ -3,8 +3,8 @@
     LD_PRELOAD=faults.so python fault_runner.py faults.so FOLDER STRIDE
 
 The seams open, write, fsync, rename and mmap are calls of the C library on files of the store, those of SQLite included;
-`growth` is an array that NumPy cannot make. Each case opens a store, learns, writes a snapshot, compacts, undoes and learns
-again. One line of JSON per seam says how many cases there were, and what was wrong.
+`growth` is an array that NumPy cannot make. Each case opens a store, learns, writes a snapshot, compacts, undoes, learns
+again and forgets. One line of JSON per seam says how many cases there were, and what was wrong.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from separatrix import AveragedPerceptron, Model
 from separatrix.engine import run, weights
 from separatrix.web.server import commits, feature_index, live_model, snapshots, warming, writer
+from separatrix.web.server.forgetting import erasing
 from separatrix.web.server.request_reader import RequestError
 from separatrix.web.server.store import CommitStore
 from support.served_store import ServedStore
@@ -93,11 +94,23 @@ class Case:
         batch = range(self.at, self.at + 5)
         self.at += 5
         try:
-            one.learn([STREAM[i] for i in batch], key=f"batch-{batch[0]}")
+            self.number = one.learn([STREAM[i] for i in batch], key=f"batch-{batch[0]}")["examples"]
             self.acknowledged += batch
         except RequestError as error:
             assert error.status in (500, 503), error
             (self.unknown if "it is not known" in error.message else self.refused).extend(batch)
+            self.check_killed()
+
+    def forget(self, one):
+        """Forget the last example that was acknowledged; where that fails, it is not known whether it is there."""
+        if len(self.acknowledged) < 10:
+            return
+        last = self.acknowledged.pop()
+        try:
+            one.forget(self.number)
+        except RequestError as error:
+            assert error.status in (409, 500, 503), error
+            self.unknown.append(last)
             self.check_killed()
 
     def check_killed(self):
@@ -142,7 +155,9 @@ def check(faults, seam, n, lasts, root):
         case.learn(one)
         with contextlib.suppress(RequestError):
             one.undo(1)
+        one.writer.keep_all = True
         case.learn(one)
+        case.forget(one)
     calls = faults.disarm()
     if one is None:
         one = opened(folder)
@@ -157,6 +172,9 @@ def check(faults, seam, n, lasts, root):
     assert one.live_model.state() == one.writer.buffer.learning.state() == state, "the copies differ"
     one.crash()
     assert case.stored(folder) == (stored, state), "a restart gives something else"
+    with contextlib.closing(CommitStore(folder)) as store:
+        erasing.erase(store)
+        assert not erasing.has_traces(store), "what was forgotten cannot be erased"
     again = ServedStore(folder)
     assert again.learn([STREAM[i] for i in stored[:5]], key=f"batch-{stored[0]}") and again.live_model.state() == state
     again.crash()
