@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from separatrix.web import ServerError
-from separatrix.web.server import snapshots
+from separatrix.web.server import backup, snapshots
 from separatrix.web.server.backup import back_up, restore
 from separatrix.web.server.forgetting import act, erasing
 from separatrix.web.server.repair import repaired
@@ -222,8 +222,6 @@ def _written(folder, document):
 def test_what_cannot_be_erased_at_once_is_erased_later(tmp_path, monkeypatch):
     one = a_store(tmp_path / "s", snapshot_seconds=0.05)
     with closing(CommitStore(tmp_path / "s", writing=False)) as reading, monkeypatch.context() as patch:
-        reading.db.execute("BEGIN")
-        reading.db.execute("SELECT count(*) FROM commits").fetchone()
         patch.setattr(erasing, "_PATIENCE", 0.1)
         with pytest.raises(RequestError, match="not all of their traces are erased yet") as refused:
             one.forget(8)
@@ -257,6 +255,37 @@ def test_a_failed_transaction_changes_nothing(tmp_path):
     assert refused.value.status == 503 and one.live_model.state() == told and not one.store.forgettings
     one.store.db.execute("DROP TRIGGER no")
     assert one.forget(20)["receipt"]["after"]["examples"] == 29
+    one.crash()
+
+
+def test_a_backup_that_a_forgetting_overtakes_is_of_one_moment(tmp_path, monkeypatch):
+    """The database is copied before, the snapshots after: the copy is of before, and forgets again when it is restored."""
+    one = a_store(tmp_path / "s")
+    told = one.live_model.state()
+    read_only = backup.read_only
+
+    def slow(folder):
+        connection = read_only(folder)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM commits").fetchone()
+        with pytest.raises(RequestError, match="not all of their traces are erased yet"):
+            one.forget(8)
+        one.writer._maybe_snapshot()
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(erasing, "_PATIENCE", 0.1)
+        patch.setattr(backup, "read_only", slow)
+        back_up(tmp_path / "s", tmp_path / "b.zip")
+    assert one.forget(8)["receipt"]["backups"] == [], "it was not noted before the forgetting began"
+    (tmp_path / "s").rename(tmp_path / "elsewhere")
+    mark = erasing.mark_of(tmp_path / "b.zip")
+    mark.rename(tmp_path / "mark.json")
+    assert restore(tmp_path / "b.zip", tmp_path / "r").forgotten == ()
+    with closing(CommitStore(tmp_path / "r")) as store:
+        assert snapshots.recover(store)[0].state() == told
+    (tmp_path / "mark.json").rename(mark)
+    assert restore(tmp_path / "b.zip", tmp_path / "r2").forgotten == (8,), "the backup was marked as it was noted"
     one.crash()
 
 

@@ -27,7 +27,7 @@ from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
 from separatrix.web.server import snapshots
 from separatrix.web.server.forgetting.again import forget_again
-from separatrix.web.server.forgetting.erasing import mark_of, note_backup
+from separatrix.web.server.forgetting.erasing import mark_of, mark_overtaken, note_backup
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import (
     DATABASE,
@@ -98,6 +98,7 @@ def back_up(folder: Path, output: Path) -> Contents:
     try:
         mark_of(output).unlink(missing_ok=True)  # it was of an earlier backup of this name
         note_backup(folder, output, store.last, store.examples, manifest["time"])
+        mark_overtaken(folder, output, store.base)
     except OSError as error:
         problem = (
             f"{error.filename} cannot be written ({error.strerror}), so receipts of forgetting will not name this backup"

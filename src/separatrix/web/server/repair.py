@@ -22,6 +22,7 @@ from separatrix.data.atomic import replacing
 from separatrix.data.errors import counted
 from separatrix.modelfile.archive import load
 from separatrix.web.server import pins, snapshots
+from separatrix.web.server.forgetting.numbers import TIMES, times_forgotten
 from separatrix.web.server.pins import Pin
 from separatrix.web.server.progressive_validation import ProgressiveValidation
 from separatrix.web.server.store import CommitStore
@@ -173,6 +174,9 @@ class _Repair:
         self.stage.mkdir()
         commits, gaps, examples = self._history(end, base)
         entries = {name: value for name, value in self.rows.base.items() if name != "gaps"} | {"model": self.entry}
+        times = max([0, *(int(facts.get("forgets", 0)) for facts in self.facts.values())])
+        if times > times_forgotten(entries):  # of which the entries are lost
+            entries[TIMES] = {"count": times}
         if gaps:
             entries["gaps"] = {"gaps": [list(gap) for gap in gaps]}
         with closing(sqlite3.connect(self.stage / DATABASE, isolation_level=None)) as db:

@@ -25,6 +25,7 @@ from separatrix.modelfile.archive import load, save
 from separatrix.modelfile.errors import ModelFileError
 from separatrix.modelfile.model import Model
 from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server.forgetting.numbers import times_forgotten
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.store import CommitStore
 from separatrix.web.server.store_folder import REMEDY, StoreError
@@ -184,8 +185,11 @@ def read_snapshot(store: CommitStore, path: Path, number: int) -> tuple[LiveMode
     position = model.facts.get("server", {})
     if position.get("store") != store.base["model"]["id"] or position.get("commit") != number:
         raise ModelFileError(f"{path} is not a snapshot of this store")
-    if any(forgetting.commit <= number for forgetting in store.forgettings[int(position.get("forgets", 0)) :]):
+    forgets = int(position.get("forgets", 0))
+    if any(forgetting.order > forgets and forgetting.commit <= number for forgetting in store.forgettings):
         raise ModelFileError(f"{path} has learned from examples that were forgotten since")
+    if forgets > times_forgotten(store.base):
+        raise ModelFileError(f"{path} lacks examples that were forgotten after the database was read or copied")
     names = feature_names(store, model)
     names = None if names is None else names[: int(position["names"])]
     return LiveModel.resumed(model, position), names
@@ -213,7 +217,7 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
             f"its end is missing{REMEDY}"
         )
     live_model, names, number = _base(store, numbers, end)
-    live_model.forgets = len(store.forgettings)
+    live_model.forgets = times_forgotten(store.base)
     for stored in store.commits(number, end):
         commit = stored.commit
         if commit.rebuilt:
@@ -222,7 +226,7 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
             live_model.apply(commit)
             if names is not None:
                 names.extend(commit.names)
-        live_model.forgets = len(store.forgettings)
+        live_model.forgets = times_forgotten(store.base)
         live_model.progressive.leave_out(stored.examples)
     return live_model, names, number
 
@@ -311,7 +315,7 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
         persistent = np.flatnonzero(np.isin(rows, commit.until_right))
         live_model.learn(commit.kept.take(rows), labels, commit.names, None, False, persistent=persistent)
     live_model.renumber(classes)
-    live_model.progressive.undone, live_model.forgets = len(undone), len(store.forgettings)
+    live_model.progressive.undone, live_model.forgets = len(undone), times_forgotten(store.base)
     live_model.progressive.leave_out(examples)
     return live_model
 

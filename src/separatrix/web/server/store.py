@@ -70,7 +70,8 @@ class CommitStore:
             self.db = read_only(self.folder)
             self.db.execute("BEGIN")
             self._verify()
-            self.db.execute("COMMIT")
+            if self.writing:  # a reader sees one moment of it to its end, whatever is forgotten meanwhile
+                self.db.execute("COMMIT")
         elif not self.writing:
             raise StoreError(f"{self.folder} contains no store")
         elif write_ahead.exists() and write_ahead.stat().st_size:  # SQLite would delete it

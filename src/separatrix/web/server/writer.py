@@ -21,6 +21,7 @@ from separatrix.web.server.commits import Commit
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.forgetting.act import forget_examples
 from separatrix.web.server.forgetting.erasing import erase, has_traces
+from separatrix.web.server.forgetting.numbers import times_forgotten
 from separatrix.web.server.jobs import Answer, Job, LearnRequest, MaintenanceJob, fail, refusal
 from separatrix.web.server.learn_group import LearnGroup, answered_before
 from separatrix.web.server.live_model import LearningStoppedError
@@ -312,7 +313,7 @@ class Writer:
             return
         self.store.reread()
         with self.buffer.reading() as (live_model, number):
-            is_current = (number, live_model.forgets) == (self.store.last, len(self.store.forgettings))
+            is_current = (number, live_model.forgets) == (self.store.last, times_forgotten(self.store.base))
         if is_current:
             self.buffer.restart()
         else:

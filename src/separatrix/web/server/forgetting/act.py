@@ -20,7 +20,7 @@ from separatrix.modelfile.archive import learned_checksum
 from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.forgetting.erasing import KIND, backups_with, erase
-from separatrix.web.server.forgetting.numbers import FORGOTTEN, Forgetting, forgotten_numbers
+from separatrix.web.server.forgetting.numbers import FORGOTTEN, Forgetting, forgotten_numbers, times_forgotten
 from separatrix.web.server.forgetting.replaying import Found, Replay, find
 from separatrix.web.server.live_model import LiveModel
 from separatrix.web.server.regressions import RegressionSet
@@ -111,7 +111,7 @@ def forget(
         replay.run()
         n_keys = _forget_keys(store, numbers)
         live = replay.live_model
-        live.forgets = len(store.forgettings) + 1
+        live.forgets = times_forgotten(store.base) + 1
         key = new_key()
         receipt = _receipt(store, found, index, live_model, replay, key)
         receipt["replay"]["seconds"] = round(time.perf_counter() - started, 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import orjson
 
 from separatrix.data.atomic import replacing
 from separatrix.web.server import snapshots
+from separatrix.web.server.forgetting.numbers import FORGOTTEN
 from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_folder import STAGE, StoreError, sync_folder
+from separatrix.web.server.store_folder import STAGE, StoreError, read_only, sync_folder
 
 KIND = "separatrix serve forget"
 """What the receipts of servers say they are."""
@@ -85,6 +86,15 @@ def note_backup(folder: Path, output: Path, commit: int, examples: int, when: fl
     entry = {"file": str(output.absolute()), "time": when, "commit": commit, "examples": examples}
     with open(folder / BACKUPS, "ab") as file:
         file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+
+
+def mark_overtaken(folder: Path, output: Path, copied: dict[str, Any]) -> None:
+    """Mark a new backup with what its store has forgotten while it was made; `copied` are the entries that it has."""
+    with closing(read_only(folder)) as db:
+        entries = db.execute("SELECT name, value FROM base WHERE name LIKE ?", (f"{FORGOTTEN}%",)).fetchall()
+    for name, value in sorted(entries):
+        if name not in copied:
+            _mark(output, orjson.loads(value)["receipt"])
 
 
 def backups_with(folder: Path, commit: int) -> list[dict[str, Any]]:

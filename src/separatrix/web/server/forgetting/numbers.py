@@ -11,6 +11,9 @@ from separatrix.engine.rows import Ints
 FORGOTTEN = "forgotten-"
 """A store has an entry with this beginning for each forgetting, numbered in order."""
 
+TIMES = "times_forgotten"
+"""The entry in which a repair says how often a store had forgotten."""
+
 
 class Forgetting(NamedTuple):
     """One forgetting: the name of its entry, its receipt, the first commit that it changed, and whether all is erased."""
@@ -30,9 +33,20 @@ class Forgetting(NamedTuple):
         return {"receipt": self.receipt, "commit": self.commit, "erased": self.is_erased}
 
     @property
+    def order(self) -> int:
+        """Its number among the forgettings of the store, from 1."""
+        return int(self.name.removeprefix(FORGOTTEN))
+
+    @property
     def numbers(self) -> list[int]:
         """The numbers of the examples that were forgotten."""
         return [int(number) for number in self.receipt["removed"]["examples"]]
+
+
+def times_forgotten(base: dict[str, dict[str, Any]]) -> int:
+    """Return how often a store has forgotten, given its entries; a repair may have lost which examples that were."""
+    orders = [int(name.removeprefix(FORGOTTEN)) for name in base if name.startswith(FORGOTTEN)]
+    return max([*orders, int(base.get(TIMES, {}).get("count", 0))])
 
 
 def forgotten_numbers(forgettings: list[Forgetting]) -> Ints:
