@@ -341,8 +341,11 @@ def test_forgetting_over_http(tmp_path):
         assert client.learn(*stream[0])["examples"] == 61
         (tmp_path / "receipt.json").write_text(json.dumps(reply))
         assert server.stop() == 0
+        assert "INFO 2 examples forgotten: 10, 17" in server.log()
     status, said = run("check", tmp_path / "receipt.json", "--data", tmp_path / "state")
     assert (status, said.split(":")[0]) == (0, "VALID"), said
+    status, said = run("check", tmp_path / "receipt.json", "--data", tmp_path / "receipt.json")
+    assert status == 2 and "name the folder of its store" in said
     reply["receipt"]["after"]["learned"] = "0" * 64
     (tmp_path / "receipt.json").write_text(json.dumps(reply))
     status, said = run("check", tmp_path / "receipt.json", "--data", tmp_path / "state")

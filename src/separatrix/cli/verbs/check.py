@@ -42,7 +42,9 @@ def check(
         if (data is None) == (data_option is None):
             raise DataError("name the data that it is about, once: as DATA or with --data")
         data = data or data_option or ""
-        if Path(data).is_dir() and (receipt_of_server := _server_receipt(certificate)) is not None:
+        if (receipt_of_server := _server_receipt(certificate)) is not None:
+            if not Path(data).is_dir():
+                raise DataError(f"it is the receipt of a server: name the folder of its store, and not {data}")
             return _check_server_receipt(receipt_of_server, Path(data))
         if is_receipt_file(certificate):
             return _check_receipt(Receipt.from_json(certificate), data, validate)

@@ -5,6 +5,7 @@ A kill leaves the store as it was or as it is afterwards; what is left to erase 
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from separatrix import __version__
+from separatrix.data.errors import counted
 from separatrix.data.keyed_checksums import keyed, new_key
 from separatrix.modelfile.archive import learned_checksum
 from separatrix.web.server.double_buffer import DoubleBuffer
@@ -32,6 +34,7 @@ from separatrix.web.server.store_rows import FORGOTTEN_REQUEST, INSERT_KEY, KEY_
 if TYPE_CHECKING:
     from separatrix.web.server.writer import Writer
 
+log = logging.getLogger("separatrix.serve")
 FORMAT = 1
 HOW_TO_CHECK = "separatrix check RECEIPT --data FOLDER learns from what the store has kept, and compares"
 LOGGED = "the server has been run with --log payloads: what it has written to standard error may have the examples"
@@ -67,6 +70,9 @@ def forget_examples(writer: Writer, numbers: list[int], answer: Future[bytes]) -
         answer.set_exception(RequestError(503, f"{reason}; this is tried again every second", 1))
         return
     receipt = next(forgetting.receipt for forgetting in store.forgettings if forgetting.numbers == numbers)
+    if key is not None:
+        which = ", ".join(map(str, numbers[:10])) + (" …" if len(numbers) > 10 else "")
+        log.info("%s forgotten: %s", counted(len(numbers), "example"), which)
     reply = {"forgotten": numbers, "receipt": receipt, "key": None if key is None else key.hex()}
     answer.set_result(orjson.dumps(reply))
 
