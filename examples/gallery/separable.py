@@ -14,9 +14,9 @@ X, grower = scale(wine.data), wine.target_names[wine.target]
 
 for name in wine.target_names:
     certificate = certify(X, grower == name)
-    low, high = certificate.geometric_margin
-    print(f"{name}: {certificate.verdict}; the gap is {2 * low:.4f} standard deviations wide,", end=" ")
-    print(f"and a perceptron makes at most {certificate.mistake_bound:,} mistakes, in any order")
+    low, high = certificate.geometric_margin  # proven: the margin lies between them
+    print(f"{name}: {certificate.verdict}, with a gap of {2 * low:.4f} standard deviations;", end=" ")
+    print(f"a perceptron makes at most {certificate.mistake_bound} mistakes")
 
 # With two of the thirteen measurements there is no such line, and the proof is a handful of wines.
 two = wine.feature_names.index("alcohol"), wine.feature_names.index("proline")

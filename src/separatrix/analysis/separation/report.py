@@ -212,7 +212,7 @@ def _coefficients(infinite: list[InfiniteCoefficient]) -> list[tuple[str, str]]:
     groups = {
         True: "",
         False: "; in this direction, while others that separate the same rows have the other sign",
-        None: "; in the direction of the certificate, whether in all was not examined",
+        None: "; these are the signs in the direction of the certificate, others were not examined",
     }
     return [
         ("infinite", ", ".join(_some([str(each) for each in infinite if each.certain is certain])) + remark)
