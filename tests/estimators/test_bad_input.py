@@ -370,3 +370,20 @@ def test_a_matrix_lost_to_rounding_is_said_not_learned_with():
             assert "'arow-full' has lost its matrix to rounding: the features span" in str(error) and span > 1e6
             refused += 1
     assert refused >= 8
+
+
+@every
+def test_a_column_that_holds_no_numbers_is_named_with_a_value_of_it(estimator):
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    dates, words = pd.date_range("2024-03-01", periods=6), [1, 2, "x", 3, 4, 5]
+    for column, shown in ((dates, "2024-03-01"), (words, "'x'")):
+        with pytest.raises(ValueError, match=f"column 'late' holds {shown}.*, which is not a number"):
+            estimator().fit(frame.assign(late=column), Y)
+        with pytest.raises(ValueError, match=f"column 'late' holds {shown}"):
+            estimator().fit(pd.DataFrame({"late": column}), Y)
+
+
+@every
+def test_the_name_of_a_column_is_not_its_labels(estimator):
+    with pytest.raises(ValueError, match=r"y is 'kind', one text: pass the labels themselves, .*X\['kind'\]"):
+        estimator().fit(pd.DataFrame(X, columns=["width", "height"]).assign(kind=Y), "kind")

@@ -290,3 +290,16 @@ def test_no_warning_without_a_reason():
         warnings.simplefilter("error")
         model = train(MATRIX, label=CODES)
     assert isinstance(model, Model) and model.summary["warnings"] == []
+
+
+@pytest.mark.parametrize("holder", [pd.Series, pl.Series, pa.array, lambda values: pd.Series(values, dtype="category")])
+def test_one_column_of_numbers_is_not_taken_for_texts(holder):
+    for fit in (Model().fit, lambda X, y: train(X, label=y)):
+        with pytest.raises(DataError, match="is not text"):
+            fit(holder([1.5, 2.5, 1.0, 2.0]), ["a", "b", "a", "b"])
+        assert fit(holder(["one", "two", "one", "two"]), ["a", "b", "a", "b"]).predict(["two"]) == ["b"]
+
+
+def test_labels_that_look_like_measurements_are_asked_about():
+    with pytest.warns(TrainingWarning, match="most classes occur once"):
+        train(MATRIX, label=MATRIX[:, 0])

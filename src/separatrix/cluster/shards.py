@@ -78,7 +78,7 @@ class CollectionSource:
         self.feature_names = columns if columns and all(isinstance(name, str) for name in columns) else None
         try:
             self.X = as_matrix(X)
-        except ValueError:
+        except (TypeError, ValueError):
             name_text_column(X)
             raise
         if not sp.issparse(self.X):  # an array that came over a network need not be aligned, and every pass would copy it

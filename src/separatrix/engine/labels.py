@@ -67,8 +67,15 @@ def check_two_classes(classes: Array, what: str = "a boundary") -> None:
         raise ValueError(f"{what} needs two classes, but there is only {len(classes)} class{only}")
 
 
+def check_no_name(y: Any) -> None:
+    """Raise for one text in the place of labels: the name of a column, most likely."""
+    if isinstance(y, str | bytes):
+        raise ValueError(f"y is {y!r}, one text: pass the labels themselves, as in X.drop(columns={y!r}), X[{y!r}]")
+
+
 def as_labels(y: Any) -> Array:
     """Return labels as a one-dimensional array of a type that can be sorted (not NumPy's variable-width strings)."""
+    check_no_name(y)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.reshape(-1)
@@ -129,7 +136,8 @@ def encode_as(classes: Array, y: Array) -> Codes:
     codes = _look_up(classes, y) if _comparable(classes, y) else None
     if codes is None:
         unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
-        raise ValueError(f"y contains labels that are not among the classes: {unknown[:5]}")
+        known = ", ".join(map(repr, classes[:5].tolist())) + (" …" if len(classes) > 5 else "")
+        raise ValueError(f"y contains labels that are not among the classes: {unknown[:5]}; the classes are {known}")
     return codes
 
 

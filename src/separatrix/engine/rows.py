@@ -224,6 +224,8 @@ def as_matrix(X: Any) -> Any:
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead: X needs a row for each example")
     if matrix.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
+    if matrix.dtype.kind in "mM":
+        raise ValueError(f"X holds {matrix.dtype}, dates or times, which are not numbers: encode or drop them first")
     return matrix if matrix.dtype.kind in "biuf" else matrix.astype(np.float64)
 
 
@@ -241,13 +243,23 @@ def feature_names_of(estimator: object) -> list[str] | None:
 
 
 def name_text_column(X: Any) -> None:
-    """Raise for the first column of a data frame that holds text, naming it."""
+    """Raise for the first column of a data frame that holds text or dates, naming it and a value of it."""
     for name in getattr(X, "columns", ()) if not hasattr(X, "num_rows") else ():
-        try:
-            np.asarray(X[name], dtype=np.float64)
-        except (TypeError, ValueError):
-            value = np.asarray(X[name])[0]
-            raise ValueError(f"column {name!r} holds {value!r}, which is not a number: encode or drop it first") from None
+        column = np.asarray(X[name])
+        if column.ndim != 1 or column.dtype.kind in "biuf":
+            continue
+        value = next((value for value in column if column.dtype.kind in "mM" or not _is_real(value)), None)
+        if value is not None:
+            shown = repr(value) if isinstance(value, str) else str(value)
+            raise ValueError(f"column {name!r} holds {shown}, which is not a number: encode or drop it first")
+
+
+def _is_real(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def dense_product(left: Any, right: Any) -> Array:

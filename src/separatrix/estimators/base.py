@@ -11,8 +11,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from separatrix.engine.labels import as_labels, check_kinds
-from separatrix.engine.rows import Array, Rows, name_text_column
+from separatrix.engine.labels import as_labels, check_kinds, check_no_name
+from separatrix.engine.rows import Array, Rows, as_matrix, name_text_column
 from separatrix.estimators.notebook import ShowsItsFit, number, picture
 
 
@@ -25,9 +25,9 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return X as the kernels read it, its width and names checked against those of the fit."""
         try:
             matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-            if matrix.dtype == object:  # as a table of categories arrives
-                matrix = matrix.astype(np.float64)
-        except ValueError:
+            if matrix.dtype.kind in "OmM":  # as a table of categories or of dates arrives
+                matrix = as_matrix(matrix)
+        except (TypeError, ValueError):
             name_text_column(X)
             raise
         return Rows(matrix)
@@ -36,6 +36,7 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """Return the labels y of X, or raise for what cannot be the label of an example."""
         if y is None:
             raise ValueError(f"{who or type(self).__name__} requires y to be passed, but the target y is None")
+        check_no_name(y)
         labels = as_labels(column_or_1d(np.asarray(y), warn=True))
         check_consistent_length(X, labels)
         check_kinds(labels)

@@ -30,7 +30,7 @@ def _read_rows(transformer: Any, X: Any, reset: bool = False) -> Rows:
     """Return X as the kernels read it, its width and names checked against those of the fit."""
     try:
         matrix = validate_data(transformer, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    except ValueError:
+    except (TypeError, ValueError):
         name_text_column(X)
         raise
     return Rows(matrix.astype(np.float64) if matrix.dtype == object else matrix)

@@ -23,7 +23,7 @@ from separatrix.data.formats.npz import check_finite
 from separatrix.data.reading import Source
 from separatrix.engine.rows import as_matrix
 from separatrix.features.columns.arrow_columns import frame_of, packed
-from separatrix.features.words.arrow_text import is_column, text_column
+from separatrix.features.words.arrow_text import is_column, is_text, text_column
 
 FORMAT = "memory"
 TEXT, LABEL = "text", "label"
@@ -167,6 +167,9 @@ def table_of(data: Any) -> pa.Table:
 
 def _as_strings(column: Any) -> Any:
     """Return texts, perhaps bytes, as strings; malformed UTF-8 is read as U+FFFD."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (is_text(kind) or pa.types.is_null(kind)):
+        raise DataError(f"one column of {kind} is not text; to train on it as a table, give it a name: {{'x': column}}")
     if pa.types.is_dictionary(column.type) or not pa.types.is_large_binary(column.type):
         return column
     try:

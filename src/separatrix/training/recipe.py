@@ -11,6 +11,7 @@ import numpy as np
 
 from separatrix.data.errors import did_you_mean
 from separatrix.data.labels import labels_at, without_label
+from separatrix.engine.labels import check_no_name
 from separatrix.engine.parameters import ParameterError
 from separatrix.engine.rules import in_words
 from separatrix.engine.user_warnings import warn_user
@@ -96,7 +97,7 @@ def _warn(summary: Summary) -> None:
     """Warn of what the command would print as notes and warnings."""
     skipped = f"skipped {summary['skipped']:,} lines, the first: {summary['problems'][0]}" if summary["skipped"] else ""
     notes = [line.removeprefix("note: ") for line in summary["columns"] if line.startswith("note: ")]
-    for message in (skipped, *summary["notes"], *notes, *summary["warnings"]):
+    for message in (summary.doubt(), skipped, *summary["notes"], *notes, *summary["warnings"]):
         if message:
             warn_user(message, TrainingWarning)
 
@@ -158,7 +159,8 @@ def fit_model(estimator: Any, features: Any, X: Any, y: Any, **settings: Any) ->
     automatic = isinstance(features, str)
     if automatic and is_matrix(X):
         return {"estimator": estimator.fit(X, y, **settings), "features": None}, {}
-    if y is None or isinstance(y, str | int):
+    check_no_name(y)
+    if y is None or isinstance(y, int):
         raise ValueError("Model requires y to be passed, the label of each row, but the target y is None")
     data = InMemory(X, y, as_table=True)
     source, features = data.source(data.label), default_features() if automatic else features

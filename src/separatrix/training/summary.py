@@ -204,6 +204,12 @@ class Summary(dict[str, Any]):
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def doubt(self) -> str:
+        """Return a question whether the label column has labels, where its values do not look like that; else ""."""
+        label, doubt = self["facts"].get("label"), _doubt_about(self["classes"])
+        question = "are these labels?" if label is None else f"is {label} the label column? label= names another one"
+        return doubt and f"{doubt}: {question}"
+
     def lines(
         self, strong: Callable[[str], str] = str, alarm: Callable[[str], str] = str, remedy: Callable[[str], str] = str
     ) -> Iterator[str]:
@@ -219,10 +225,8 @@ class Summary(dict[str, Any]):
         yield f"{strong(self['data'])}: {rows} ({counts})"
         if self.get("dealt"):
             yield "  the shards held different classes: rows were dealt anew among all of them"
-        if doubt := _doubt_about(classes):
-            label = self["facts"].get("label")
-            other = "is {} the label column? label= names another one"
-            yield remedy(f"  {doubt}: {'are these labels?' if label is None else other.format(label)}")
+        if doubt := self.doubt():
+            yield remedy(f"  {doubt}")
         if self["skipped"]:
             yield f"  skipped {counted(self['skipped'], 'line')}, the first: {remedy(self['problems'][0])}"
         yield from (f"  {remedy(note)}" for note in self["notes"])

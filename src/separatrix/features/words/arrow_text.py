@@ -58,6 +58,11 @@ def divided(chunks: list[Texts], shares: int) -> list[list[Texts]]:
     return [part for part in parts if part]
 
 
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of strings or of bytes."""
+    return any(is_kind(kind) for is_kind in _TEXT)
+
+
 def texts_of(X: Any) -> list[Texts]:
     """Return the texts of a column, one entry for each chunk of it."""
     column = text_column(X)
@@ -131,7 +136,7 @@ def _read(column: Any) -> Texts:
     if kinds.is_null(column.type):
         nothing = np.zeros(len(column), np.int64)
         return Texts(frozen(np.empty(0, np.uint8)), nothing, nothing)
-    if not any(is_text(column.type) for is_text in _TEXT):
+    if not is_text(column.type):
         raise ValueError(f"X holds {column.type}, not text: text features need strings")
     if not any(is_plain(column.type) for is_plain in _PLAIN):
         column = column.cast(pa.large_string() if kinds.is_string_view(column.type) else pa.large_binary())
