@@ -7,7 +7,7 @@ JSON lines are the text of the JSON values; those of Parquet and Arrow files are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -50,6 +50,34 @@ def as_written(fields: pa.RecordBatch | None, mending: bool, spaced: bool) -> pa
     return pa.RecordBatch.from_arrays(texts, names=names)
 
 
+def flattened(values: dict[str, Any], parents: set[str] | None = None, whole: Collection[str] = ()) -> dict[str, Any]:
+    """Return an object without objects in it: the keys of an inner one follow its own key and a dot.
+
+    `parents` gets the names of the inner objects; those named in `whole` stay as they are. Raises KeyError where two values
+    would have the same name.
+
+    Examples
+    --------
+    >>> flattened({"id": 7, "user": {"age": 37, "home": {"town": "Ulm"}}})
+    {'id': 7, 'user.age': 37, 'user.home.town': 'Ulm'}
+    """
+    if not any(isinstance(value, dict) and name not in whole for name, value in values.items()):
+        return values
+    flat: dict[str, Any] = {}
+    waiting = [(name, value) for name, value in reversed(values.items())]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict) and name not in whole:
+            waiting += [(f"{name}.{key}", inner) for key, inner in reversed(value.items())]
+            if parents is not None:
+                parents.add(name)
+        elif name in flat:
+            raise KeyError(name)
+        else:
+            flat[name] = value
+    return flat
+
+
 class _Numeral(str):
     """A number as it is written in JSON."""
 
@@ -68,7 +96,7 @@ def json_columns(lines: Iterable[bytes], names: Sequence[str]) -> pa.RecordBatch
             content = line.decode()
         except UnicodeDecodeError:
             content = mended(line) or line.decode("utf-8", "replace")
-        values = json.loads(content, parse_float=_Numeral)
+        values = flattened(json.loads(content, parse_float=_Numeral))
         texts.append([_json_text(values[name]) if name in values else None for name in names])
     arrays = [text_array(text[k] for text in texts) for k in range(len(names))]
     return pa.RecordBatch.from_arrays(arrays, names=list(names))

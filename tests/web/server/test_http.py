@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections import Counter
@@ -170,6 +169,19 @@ def test_a_column_that_was_left_out_may_hold_anything():
     assert examples.n == 6
     expected = features.transform({"age": [3] * 6})
     assert np.array_equal(examples.indices, expected.indices) and np.array_equal(examples.data, expected.data)
+
+
+def test_an_object_in_a_row_is_its_keys():
+    reader = RequestReader(TableFeatures().fit({"user.age": [3, 4, 5], "job": ["a", "b", "a"]}), Limits())
+    nested, flat = ({"row": row} for row in ({"user": {"age": 4}, "job": "b"}, {"user.age": 4, "job": "b"}))
+    read, expected = (reader.one(json.dumps(body).encode(), False) for body in (nested, flat))
+    assert read.indices.tolist() == expected.indices.tolist() and read.data.tolist() == expected.data.tolist()
+    for row, why in (
+        ({"user": {"wage": 4}}, "unknown column 'user.wage'"),
+        ({"user": {"age": 1}, "user.age": 2}, "two values"),
+    ):
+        with pytest.raises(RequestError, match=why):
+            reader.one(json.dumps({"row": row}).encode(), False)
 
 
 @pytest.mark.parametrize(
@@ -374,8 +386,3 @@ def test_the_lines_of_the_document_work(tmp_path):
         made["client"].close()
         assert len(lines) == 14 and load(tmp_path / "model.sepx").estimator.classes_.tolist() == ["ham", "spam"]
         assert server.client().stats()["examples"] == 6 and vectors.client().stats()["examples"] == 1
-        (tmp_path / "messages.tsv").write_text("spam\tfree entry\nham\tsee you\n")
-        script = [sys.executable, str(root / "examples" / "spam_feedback.py"), "messages.tsv", "--url", server.url]
-        done = subprocess.run(script, capture_output=True, text=True, cwd=tmp_path, check=True)
-        assert " of 2 " in done.stdout
-        assert server.client().stats()["examples"] == 8

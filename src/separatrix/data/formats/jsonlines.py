@@ -1,5 +1,6 @@
-"""JSON lines: one object a line, of numbers, strings, true and false, and lists of strings.
+"""JSON lines: one object a line, of numbers, strings, true and false, lists of strings, and objects of these.
 
+The keys of an object in an object follow its own key and a dot, as in "user.age"; a null in its place is nothing at all.
 A key that a line lacks is missing there, and so is NaN, which Python writes. What a key holds is told by the first megabyte.
 A number among strings is read as its text, unless a model reads such texts as numbers; a string among numbers is missing
 there unless it is a number (`stray_words.py`); among labels that are whole numbers it makes the labels text.
@@ -24,7 +25,7 @@ from separatrix.data.batches import Options, TableBatch
 from separatrix.data.column_types import NUMBER, TEXT, WHOLE
 from separatrix.data.encodings import AUTO, MENDED, is_utf8, mended, undecodable
 from separatrix.data.errors import LEAVE_OUT, DataError, Origin, ReadAgainError, shown
-from separatrix.data.kept_columns import columns_to_keep, json_columns
+from separatrix.data.kept_columns import columns_to_keep, flattened, json_columns
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import Block, Stream, blocks, in_order
 
@@ -59,13 +60,15 @@ class JsonReader:
         self.kinds: dict[str, str] = {}
         self.strays = StrayWords()
         self._met: dict[str, Counter[str]] = {}
+        self._parents: set[str] = set()
         head = stream.peek()
         sample = head[: head.rfind(b"\n") + 1] or head
         for line, text in enumerate(sample.split(b"\n"), 1):
-            values, what = _object(text, options.encoding)
+            values, what = _object(text, options.encoding, self._parents)
             if what and not options.skips.skipping:
                 raise DataError(f"{stream.name}, line {line}: {what}")
             self._widen(values)
+        self._forget_empty_parents()
         if not self._met:
             raise DataError(f"{stream.name}: there is no object with a key")
         for name, kind in options.types.items():
@@ -81,6 +84,12 @@ class JsonReader:
             counts = self._met.setdefault(name, Counter())
             if (kind := _kind(value)) is not None and not (self.options.is_written(name) and self._says_nothing(value)):
                 counts[kind] += 1
+
+    def _forget_empty_parents(self) -> None:
+        """Have no column for a key that holds nothing where it does not hold an object."""
+        for name in self._parents:
+            if not self._met.get(name, Counter("value")):
+                del self._met[name]
 
     def _says_nothing(self, value: Any) -> bool:
         """Tell whether a string stands for a number that is not there."""
@@ -105,7 +114,8 @@ class JsonReader:
         """Widen the types to what this file holds."""
         for text, end, _ in blocks(stream, self.options.batch_bytes):
             for line in text[:end].tobytes().split(b"\n"):
-                self._widen(_object(line, self.options.encoding)[0])
+                self._widen(_object(line, self.options.encoding, self._parents)[0])
+        self._forget_empty_parents()
 
     def batches(self, stream: Stream) -> Iterator[TableBatch]:
         """Yield the rows of a stream."""
@@ -148,6 +158,8 @@ class JsonReader:
         elif not is_utf8(text):
             return self._careful(text.tobytes(), n_lines)
         try:
+            if self._parents:  # Arrow would have to be told of each object
+                raise pa.ArrowInvalid("objects in objects")
             table = self._parsed(text, self.kinds)
             if table.num_rows == n_lines and all(_is_finite(column) for column in table):
                 return _Lines(self._bare(table), np.arange(n_lines), n_lines, mended=is_mended)
@@ -172,6 +184,7 @@ class JsonReader:
         objects = []
         for line, content in enumerate(text.split(b"\n")):
             values, what = _object(content, self.options.encoding)
+            values = {name: value for name, value in values.items() if value is not None or name in self.kinds}
             unknown = next((name for name in values if name not in self.kinds), None)
             if unknown is not None:
                 what = f"the key {shown(unknown)} is not among those of the first lines; give it there, as null if need be"
@@ -236,8 +249,8 @@ def _is_finite(column: Any) -> bool:
     return bool(column.type != pa.float64() or pc.all(pc.is_finite(column)).as_py() is not False)
 
 
-def _object(text: bytes, encoding: str) -> tuple[dict[str, Any], str]:
-    """Return the object of a line, empty for a blank one, and what is wrong with it."""
+def _object(text: bytes, encoding: str, parents: set[str] | None = None) -> tuple[dict[str, Any], str]:
+    """Return the object of a line, flattened, empty for a blank one, and what is wrong with it."""
     if not text.strip():
         return {}, ""
     try:
@@ -253,10 +266,14 @@ def _object(text: bytes, encoding: str) -> tuple[dict[str, Any], str]:
         return {}, f"this is not JSON ({problem}); mend it, or {LEAVE_OUT}"
     if not isinstance(values, dict):
         return {}, f'{shown(content)} is not an object; each line is one, such as {{"x": 1, "label": "a"}}'
+    try:
+        values = flattened(values, parents)
+    except KeyError as twice:
+        return {}, f"two values are called {shown(twice.args[0])}, of a key and of an object in the line: rename one"
     for name, value in values.items():
-        if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(item, str | None) for item in value)):
+        if isinstance(value, list) and not all(isinstance(item, str | None) for item in value):
             what = f"key {shown(name)} holds {shown(json.dumps(value))}"
-            kinds = "only numbers, strings, true, false and lists of strings are read"
+            kinds = "only numbers, strings, true, false, lists of strings and objects of these are read"
             return {}, f"{what}; {kinds}: remove it, or give its values keys of their own"
         if isinstance(value, float) and value != value:
             values[name] = None  # Python writes NaN where a number is missing

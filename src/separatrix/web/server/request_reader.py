@@ -18,6 +18,7 @@ import orjson
 import pyarrow as pa
 
 from separatrix.data.arrow_arrays import text_array, value_array
+from separatrix.data.kept_columns import flattened
 from separatrix.engine.protocols import Featurizer
 from separatrix.engine.rows import Floats, Ints
 from separatrix.features.table import TableFeaturizer
@@ -307,6 +308,10 @@ class RequestReader:
     def _table(self, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Any:
         assert isinstance(self.features, TableFeaturizer)
         columns = list(self.features.roles_)
+        try:
+            rows = [flattened(row, whole=self.features.roles_) for row in rows]
+        except KeyError as twice:
+            raise RequestError(422, f"two values are called {twice.args[0]!r:.60}: rename one") from None
         for i, row in enumerate(rows):
             unknown = row.keys() - set(columns)
             if unknown:
