@@ -73,11 +73,16 @@ def test_two_values_of_one_name_are_an_error(tmp_path):
         table_of(path)
 
 
-def test_a_deep_object_is_read():
+@pytest.mark.parametrize("depth", [3, 150, 500])
+def test_a_deep_object_is_read(depth, tmp_path):
     value = 7
-    for _ in range(500):
+    for _ in range(depth):
         value = {"k": value}
-    assert flattened(value) == {".".join("k" * 500): 7}
+    name = ".".join("k" * depth)
+    assert flattened(value) == {name: 7}
+    path = tmp_path / "deep.jsonl"
+    path.write_text("".join(json.dumps({"y": i, "empty": {}, **value}) + "\n" for i in range(3)))
+    assert table_of(path, label="y").to_pydict() == {"y": [0, 1, 2], name: [7.0] * 3}
 
 
 def test_kept_columns_are_as_they_are_written():

@@ -29,6 +29,8 @@ from separatrix.data.kept_columns import columns_to_keep, flattened, json_column
 from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import Block, Stream, blocks, in_order
 
+MOST_OBJECTS = 200
+"""How many keys may hold objects where Arrow is to parse them; lines with more are read one by one, which is slower."""
 FLAG, LIST = "flag", "list"
 _TYPES = columns.TYPES | {FLAG: pa.bool_(), LIST: pa.list_(pa.string())}
 _WORDS = {WHOLE: "a whole number", FLAG: "true or false", LIST: "a list of strings"}
@@ -158,9 +160,7 @@ class JsonReader:
         elif not is_utf8(text):
             return self._careful(text.tobytes(), n_lines)
         try:
-            if self._parents:  # Arrow would have to be told of each object
-                raise pa.ArrowInvalid("objects in objects")
-            table = self._parsed(text, self.kinds)
+            table = self._parsed(text, self._nested_schema())
             if table.num_rows == n_lines and all(_is_finite(column) for column in table):
                 return _Lines(self._bare(table), np.arange(n_lines), n_lines, mended=is_mended)
         except pa.ArrowInvalid:
@@ -207,7 +207,8 @@ class JsonReader:
             rows.append(json.dumps(values, ensure_ascii=False).encode())
         found.lines = np.array([line for line, _ in objects], np.int64)
         try:
-            table = self._parsed(np.frombuffer(b"\n".join([*rows, b""]), np.uint8), kinds) if rows else None
+            schema = pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
+            table = self._parsed(np.frombuffer(b"\n".join([*rows, b""]), np.uint8), schema) if rows else None
         except pa.ArrowInvalid as problem:
             what = " ".join(str(problem).split())[:120]
             found.faults.append((int(found.lines[0]), f"something from here on cannot be read ({what})"))
@@ -231,18 +232,45 @@ class JsonReader:
             return f"{what}; write all in one way, or {LEAVE_OUT}"
         return ""
 
-    def _parsed(self, text: Any, kinds: dict[str, str]) -> Any:
-        schema = pa.schema([(name, _TYPES[kind]) for name, kind in kinds.items()])
+    def _nested_schema(self) -> pa.Schema:
+        """Return the schema with a structure for each object; raise ArrowInvalid where that would be too many.
+
+        It is raised for a key that holds an object here and a value there, too.
+        """
+        if len(self._parents) > MOST_OBJECTS:
+            raise pa.ArrowInvalid("too many objects")
+        inner: dict[str, list[Any]] = {parent: [] for parent in ("", *self._parents)}
+        for name in (*self.kinds, *self._parents):
+            if name in self._parents and name in self.kinds:
+                raise pa.ArrowInvalid("no one type")
+            parent = max((each for each in self._parents if name.startswith(f"{each}.")), key=len, default="")
+            inner[parent].append(name)
+
+        def fields(parent: str) -> list[Any]:
+            start = len(parent) + 1 if parent else 0
+            return [
+                (name[start:], pa.struct(fields(name)) if name in self._parents else _TYPES[self.kinds[name]])
+                for name in inner[parent]
+            ]
+
+        return pa.schema(fields(""))
+
+    def _parsed(self, text: Any, schema: pa.Schema) -> Any:
+        """Return the objects as a batch with a column for each key."""
         table = arrow_json.read_json(
             pa.BufferReader(pa.py_buffer(text)),
             arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
             arrow_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
             pa.system_memory_pool(),  # as fast as Arrow's own pool, which keeps a quarter more of what it once had
         )
+        if self._parents:
+            while any(pa.types.is_struct(kind) for kind in table.schema.types):
+                table = table.flatten()
+            table = table.select(list(self.kinds))
         batches = table.combine_chunks().to_batches()
         if batches:
             return batches[0]
-        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+        return pa.RecordBatch.from_arrays([pa.nulls(0, kind) for kind in table.schema.types], schema=table.schema)
 
 
 def _is_finite(column: Any) -> bool:
