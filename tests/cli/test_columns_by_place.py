@@ -110,4 +110,4 @@ def test_the_last_column_of_a_file_without_the_label_is_read_as_learned(tmp_path
     run("train", tmp_path / "rows.csv", "--label", "label", "-o", tmp_path / "model.sepx")
     result = run("predict", tmp_path / "model.sepx", "-", input="noise,amount\n1,9\n1,unknown\n1,1\n")
     assert result.stdout.count("\n") == 4
-    assert "column amount: 1 value of 3 is no number, the first 'unknown' at standard input, line 3" in result.stderr
+    assert "column amount: 1 value of 3 is not a number, the first 'unknown' at standard input, line 3" in result.stderr

@@ -95,7 +95,9 @@ def test_a_model_of_numbers_takes_words_as_missing(folder):
     (folder / "new.csv").write_text("a,b\n1,2\nunknown,2\n3,1\n")
     result = run("predict", "model.sepx", "new.csv")
     assert result.stdout.count("\n") == 4
-    assert "column a: 1 value of 3 is no number, the first 'unknown' at new.csv, line 3: taken as missing" in result.stderr
+    assert (
+        "column a: 1 value of 3 is not a number, the first 'unknown' at new.csv, line 3: taken as missing" in result.stderr
+    )
 
 
 @pytest.mark.parametrize("learner", ["averaged", "pocket"])

@@ -174,7 +174,7 @@ def test_numbers_beside_words_are_kept_with_an_option(tmp_path):
     printed = run("train", data).stdout
     assert "most of them numbers beside words ('busy'): left out; keep it as numbers with --number fine, which" in printed
     assert "'coarse' holds numbers beside words ('busy'): taken for categories; take it for numbers with --num" in printed
-    assert "column both: 20 values of 400 are no numbers, the first 'err'" in printed
+    assert "column both: 20 values of 400 are not numbers, the first 'err'" in printed
     printed = run("train", data, "--number", "fine", "--number", "coarse").stdout
     assert "beside words" not in printed and "column 'fine': 20 values are not a number" in printed
 

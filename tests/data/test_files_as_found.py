@@ -103,7 +103,7 @@ def test_a_column_of_numbers_with_one_slip_is_not_taken_for_text(tmp_path):
     (batch,) = source
     assert batch.table["x"].type == pa.float64() and batch.table["x"].is_null().to_pylist().index(True) == 1000
     assert source.notes == [
-        f"column x: 1 value of 1,501 is no number, the first 'oops' at {path}, line 1002: taken as missing"
+        f"column x: 1 value of 1,501 is not a number, the first 'oops' at {path}, line 1002: taken as missing"
     ]
     list(source)
     assert len(source.notes) == 1 and source.skipped == 0  # said once

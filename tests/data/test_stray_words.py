@@ -37,7 +37,7 @@ def test_few_words_late_in_a_column_of_numbers_are_missing(written):
     assert table["x"][-2].as_py() == 7 and table.num_rows == 200_003
     line = 200_001 + (written is as_csv)
     assert source.notes == [
-        "column x: 2 values of 200,003 are no numbers, the first 'unknown' at the file object, "
+        "column x: 2 values of 200,003 are not numbers, the first 'unknown' at the file object, "
         f"line {line}: taken as missing"
     ]
     assert columns(source)["x"].null_count == 2 and len(source.notes) == 1
@@ -47,7 +47,9 @@ def test_few_words_late_in_a_column_of_numbers_are_missing(written):
 def test_many_words_make_a_column_text_in_the_next_reading(written):
     source = open_source(io.BytesIO(written([*NUMBERS, *[("metal", "a")] * 9000])))
     assert source.schema.field("x").type == pa.float64()
-    with pytest.raises(ReadAgainError, match=r"column x: 9,000 values of 209,000 are no numbers, .* the column is text now"):
+    with pytest.raises(
+        ReadAgainError, match=r"column x: 9,000 values of 209,000 are not numbers, .* the column is text now"
+    ):
         columns(source)
     assert source.schema.field("x").type == pa.string()
     table = columns(source)
@@ -63,13 +65,13 @@ def test_a_model_that_has_learned_numbers_keeps_them(written):
     assert columns(source)["x"].null_count == 9000 and "9,000 values of 209,000" in source.notes[0]
     source = open_source(io.BytesIO(data), expected={"x": "text"})
     assert columns(source)["x"][0].as_py() == "1000"
-    with pytest.raises(DataError, match=r"column x: 100 values of 100 are no numbers, .*; the model has learned numbers"):
+    with pytest.raises(DataError, match=r"column x: 100 values of 100 are not numbers, .*; the model has learned numbers"):
         columns(open_source(io.BytesIO(written([("word", "a")] * 100)), expected={"x": "number"}))
 
 
 def test_a_type_that_was_given_is_kept_and_a_pipe_cannot_be_read_again():
     data = as_csv([*NUMBERS, *[("metal", "a")] * 9000])
-    with pytest.raises(DataError, match="column x: 9,000 values of 209,000 are no numbers") as caught:
+    with pytest.raises(DataError, match="column x: 9,000 values of 209,000 are not numbers") as caught:
         columns(open_source(io.BytesIO(data), types={"x": "number"}))
     assert not isinstance(caught.value, ReadAgainError)
     pipe = io.BytesIO(data)

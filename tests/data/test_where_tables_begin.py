@@ -35,8 +35,19 @@ def test_titles_are_passed_over(titles):
     n = sum(bool(title) for title in titles)
     are = "line before the table is" if n == 1 else "lines before the table are"
     first = titles[0].replace(",12", " 12").replace(", ", " ").rstrip(",")
-    assert source.notes == [f"the file object: {n} {are} passed over, the first: '{first}'"]
+    assert source.notes == [f"the file object: {n} {are} skipped, the first: '{first}'"]
     assert next(iter(opened(*titles, "id,amount,label", *ROWS))).origin.place(0).endswith(f"line {len(titles) + 2}")
+
+
+@pytest.mark.parametrize("titles", [["Report,,,"], ["Report,,,", "of 1 May,,,", ",,,"], ["Report"]])
+def test_titles_above_a_table_whose_lines_end_with_a_delimiter(titles):
+    padded = [f"{row}," for row in ("id,amount,label", *ROWS)]
+    source, rows = read(*titles, *padded)
+    assert source.schema.names == ["id", "amount", "label"] and len(rows) == 30
+    assert source.notes[0].endswith("skipped, the first: 'Report'")
+    assert next(iter(opened(*titles, *padded))).origin.place(0).endswith(f"line {len(titles) + 2}")
+    source, rows = read(*padded)  # without titles, as before
+    assert source.schema.names == ["id", "amount", "label"] and len(rows) == 30 and not source.notes
 
 
 def test_a_title_before_rows_without_a_header():
@@ -59,7 +70,7 @@ def test_a_broken_first_row_can_be_left_out():
     with pytest.raises(DataError, match="line 1: 2 columns where most lines have 3"):
         read("17,3", *ROWS)
     source, rows = read("17,3", *ROWS, on_error="skip")
-    assert len(rows) == 30 and "1 line before the table is passed over, the first: '17 3'" in source.notes[0]
+    assert len(rows) == 30 and "1 line before the table is skipped, the first: '17 3'" in source.notes[0]
 
 
 def test_the_first_of_several_files_need_not_have_the_title(tmp_path):
@@ -107,7 +118,7 @@ def test_a_header_that_comes_again_is_no_row(end, before):
         rows = [row for batch in source for row in batch.table.to_pylist()]
         assert len(rows) == 30 and source.schema.names == ["id", "amount", "label"] and source.skipped == 0
         assert rows[10] == {"id": 10.0, "amount": 3.0, "label": "no"}
-        assert source.notes == ["the file object, line 12: the header comes again: such lines are passed over"]
+        assert source.notes == ["the file object, line 12: the header is repeated: such lines are skipped"]
     source = open_source(io.BytesIO(text.encode()), header=False)
     assert sum(batch.table.num_rows for batch in source) == 34
 
@@ -117,7 +128,7 @@ def test_a_header_that_comes_again_among_words_and_late():
     source, rows = read("colour,kind", *words, "colour,kind", *words)
     assert source.schema.names == ["colour", "kind"] and len(rows) == 80
     source, rows = read("colour,kind", *words * 5000, "colour,kind", *words)
-    assert len(rows) == 40 * 5001 and "line 200002: the header comes again" in source.notes[0]
+    assert len(rows) == 40 * 5001 and "line 200002: the header is repeated" in source.notes[0]
     source, rows = read(*words, "red,a", *words)  # a first row that comes again
     assert source.schema.names == ["c0", "c1"] and len(rows) == 81
     _, rows = read("text,label", "text,label 1", '"text,label",x', " text,label", *words, header=True)

@@ -117,17 +117,17 @@ TRAPS = (
     Trap("comments_before.csv", "comments and an empty line before the header", "", 0.85, CUSTOMERS, YES_NO),
     Trap(
         *("header_twice.csv", "two files put together", "", 0.85, {"noise": "number", "amount": "number"}, YES_NO),
-        says=("line 62: the header comes again: such lines are passed over",),
+        says=("line 62: the header is repeated: such lines are skipped",),
     ),
     Trap("numbered_columns.csv", "names are numbers", "", 0.85, {"0": "number", "3": "number"}, ("0", "1")),
     Trap("years_as_names.csv", "names are years", "", 0.85, {"country": "category", "2020": "number"}, YES_NO),
     Trap(
         *("bank_statement.csv", "titles and an empty line before the header", "", 0.85, {"amount": "number"}, YES_NO),
-        says=("3 lines before the table are passed over, the first: 'Kontoauszug'",),
+        says=("3 lines before the table are skipped, the first: 'Kontoauszug'",),
     ),
     Trap(
         *("titles_of_a_spreadsheet.csv", "titles with as many delimiters", "", 0.85, {"amount": "number"}, YES_NO),
-        says=("2 lines before the table are passed over, the first: 'Sales report'",),
+        says=("2 lines before the table are skipped, the first: 'Sales report'",),
     ),
     Trap(
         *("row_names.tsv", "R's row names, without a title", "", 0.85, {"noise": "number", "amount": "number"}, YES_NO),

@@ -230,7 +230,7 @@ def alike(labels: Sequence[Any]) -> list[str]:
     Examples
     --------
     >>> alike(["No", "Yes", "no", "maybe"])
-    ["the labels 'No' and 'no' differ only in case: are they one class?"]
+    ["the labels 'No' and 'no' differ only in case, and are different classes; if they are one, write them alike"]
     >>> alike(["0", "1", "1.0"])
     ["the labels '1' and '1.0' are equal numbers: taken for one class"]
     >>> alike(["01", "1"])
@@ -244,7 +244,7 @@ def alike(labels: Sequence[Any]) -> list[str]:
             numbers.setdefault(Decimal(label), []).append(label)
     taken = "taken for one class" if as_one(labels) != list(labels) else "are they one class?"
     return [
-        *_alike(words.values(), "differ only in case: are they one class?"),
+        *_alike(words.values(), "differ only in case, and are different classes; if they are one, write them alike"),
         *_alike(numbers.values(), f"are equal numbers: {taken}"),
     ]
 

@@ -65,7 +65,7 @@ class StrayWords:
     def finding(self, name: str) -> str:
         """Say what was found in a column."""
         n = self.words[name]
-        are = "is no number" if n == 1 else "are no numbers"
+        are = "is not a number" if n == 1 else "are not numbers"
         return f"column {named(name)}: {counted(n, 'value')} of {self.values[name]:,} {are}, the first {self.first[name]}"
 
     def note(self, name: str) -> str:

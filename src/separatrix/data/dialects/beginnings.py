@@ -36,7 +36,7 @@ def from_table_on(rows: Rows, usual: int, name: str, options: Options) -> Rows:
         return rows
     are = "line before the table is" if begin == 1 else "lines before the table are"
     first = shown(" ".join(cell.strip() for cell in titles[0] if cell.strip()))
-    options.notes.setdefault(f"titles of {name}", f"{name}: {begin} {are} passed over, the first: {first}")
+    options.notes.setdefault(f"titles of {name}", f"{name}: {begin} {are} skipped, the first: {first}")
     return table
 
 

@@ -101,7 +101,9 @@ def sniff(head: bytes, name: str, options: Options) -> Dialect:
     while len(rows) > 1 and rows[0][1][0][:1] in ("#", "%", "|") and len(rows[0][1]) != usual:
         del rows[0]
     rows, padded = _unpadded(rows, usual, options)
-    if not padded:
+    if padded:  # a title may end with the delimiters of the table, too
+        rows = from_table_on(rows, usual - 1, name, options)
+    else:
         rows, padded = _unpadded(from_table_on(rows, usual, name, options), usual, options)
     has_names = not padded and has_row_names(rows, name, options)
     rows = [rows[0], *((line, row[1:]) for line, row in rows[1:])] if has_names else rows

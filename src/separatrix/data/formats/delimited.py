@@ -33,7 +33,7 @@ from separatrix.data.stray_words import StrayWords
 from separatrix.data.streams import HEAD, Block, Stream, after_lines, blocks, in_order, whole_lines
 
 STRAY_QUOTE = "a quote is never closed: it is read as a plain character"
-HEADER_AGAIN = "the header comes again: such lines are passed over"
+HEADER_AGAIN = "the header is repeated: such lines are skipped"
 PADDING = "\n"
 """What is behind the delimiter at the end of a line; no column can be called so."""
 

@@ -103,7 +103,7 @@ def chosen(name: str, role: str, kind: str | None, column: Any) -> Role:
     if role == "number" and kind == TEXT:
         number = notations.found(values := Counted(column), least=0.5)
         if number is None:
-            raise ValueError(f"column {name!r}: {shown(values.words[0].as_py())} is no number in a known notation")
+            raise ValueError(f"column {name!r}: {shown(values.words[0].as_py())} is not a number in a known notation")
         return Role(role, _noted(name, number[1]), number[0])
     if role != "date":
         return Role(role)
