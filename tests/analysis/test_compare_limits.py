@@ -173,3 +173,8 @@ def test_numbers_that_identify_the_rows_are_left_out():
         "column 'place' looks like an identifier (120 different whole numbers in 120 rows, in order): "
         "kept; leave it out with roles={'place': 'drop'}",
     ]
+
+
+def test_learners_in_place_of_their_names_are_refused():
+    with pytest.raises(TypeError, match=r"models takes names, such as 'naive Bayes', not Perceptron\(\)"):
+        compare([[0.0], [1.0]], [0, 1], models=[Perceptron()])

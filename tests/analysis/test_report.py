@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from separatrix import AveragedPerceptron, KernelPerceptron, Model, TextFeatures, evaluate
@@ -127,3 +128,11 @@ def test_a_browser_shows_it_without_a_request_or_a_fault(browser, tmp_path, K, s
             page.evaluate(axe())
             found = page.evaluate("axe.run()")
             assert [(fault["id"], fault["nodes"][0]["html"][:200]) for fault in found["violations"]] == []
+
+
+def test_what_cannot_predict_is_not_evaluated():
+    X, y = pd.DataFrame({"a": [1.0, 2.0]}), [0, 1]
+    with pytest.raises(TypeError, match="evaluate takes the classifier first, then X and y: a DataFrame cannot predict"):
+        evaluate(X, y, Model())
+    with pytest.raises(ValueError, match="this Model is not fitted yet"):
+        evaluate(Model(), X, y)

@@ -187,7 +187,7 @@ def test_what_cannot_be_forgotten_is_said_in_one_line(model, message):
     ("rows", "message"),
     [
         (60, "there is no row 60: the data have 60 rows, counted from 0"),
-        (-1, "there is no row -1"),
+        (-1, "there is no row -1: rows count from 0"),
         ([], "no row to forget is named"),
         ([1.5], "named by its number"),
         ([True], "named by its number"),
@@ -360,7 +360,7 @@ def test_the_command_says_what_it_did_and_refuses_in_one_line(tmp_path):
     FRAME.iloc[1:].to_csv(tmp_path / "other.csv", index=False)
     refusals = {
         ("--rows", "61"): "there is no row 61: the data have 60 rows, counted from 1",
-        ("--rows", "0"): "there is no row 0",
+        ("--rows", "0"): "there is no row 0: rows count from 1",
         ("--rows", "two"): "'two' is not a row number; use for example 17,23",
         ("--rows", "5", "--remaining", tmp_path / "no" / "left.csv"): "no",
     }

@@ -203,6 +203,8 @@ def chosen_views(models: str | Sequence[str] | None) -> list[View]:
         return list(MAP)
     views = {_plain(view.model): view for view in MAP}
     names = models.split(",") if isinstance(models, str) else list(models)
+    if strange := [name for name in names if not isinstance(name, str)]:
+        raise TypeError(f"models takes names, such as {MAP[0].model!r}, not {strange[0]!r}")
     unknown = [name for name in names if _plain(name) not in views]
     if unknown or not names:
         problem = f"there is no model {unknown[0]!r}" if unknown else "no model is named"

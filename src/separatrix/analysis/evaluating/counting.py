@@ -221,9 +221,11 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
     """
     is_model = hasattr(model, "estimator") and hasattr(model, "features")
     estimator = model.estimator if is_model else model
+    if not hasattr(model, "predict"):
+        raise TypeError(f"evaluate takes the classifier first, then X and y: a {type(model).__name__} cannot predict")
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
-        raise error(f"this {type(estimator).__name__} is not fitted yet: call fit first")
+        raise error(f"this {type(model if estimator is None else estimator).__name__} is not fitted yet: call fit first")
     classes = model.classes_.tolist()
     labels = as_labels(y)
     check_kinds(labels)
