@@ -208,22 +208,22 @@ def _resized(moved: MovedPairs, which: Ints, weights: list[Fraction], back: bool
 
 
 def _separable(pairs: Pairs, blank: Proof, w: Any, exact: bool | str, offer: Offer) -> Proof:
-    fractions = None if isinstance(w, np.ndarray) else w
-    w = w if fractions is None else _as_floats(fractions)
+    separator = [Fraction(value) for value in w.tolist()] if isinstance(w, np.ndarray) else w
+    floats = w if isinstance(w, np.ndarray) else _as_floats(separator)
     if exact is False:
-        margin = at_least(pairs, interval(pairs, w, False), fractions)
+        margin = at_least(pairs, interval(pairs, floats, False), separator)
         return _with_margin(pairs, blank, margin, None if pairs.bias else margin)
     is_large = pairs.rows.n * pairs.dim > _SOON
     if is_large:
-        offer(_separable(pairs, blank, w if fractions is None else fractions, False, offer))
+        offer(_separable(pairs, blank, w, False, offer))
     begin("narrowing the margin")
     try:
-        margin = interval(pairs, w, exact)
+        margin = interval(pairs, floats, exact)
     except TimeUp:  # the verdict stands; the margin of w itself is a wide interval, but a proven one
         if is_large:
             raise
-        margin = interval(pairs, w, False)
-    margin = at_least(pairs, margin, fractions)
+        margin = interval(pairs, floats, False)
+    margin = at_least(pairs, margin, separator)
     geometric = margin if not pairs.bias else _geometric(pairs, margin, exact)
     return _with_margin(pairs, blank, margin, geometric)
 

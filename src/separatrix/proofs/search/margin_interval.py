@@ -287,9 +287,9 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
     return None
 
 
-def at_least(pairs: Pairs, proof: MarginProof, w: list[Fraction] | None, penalised: bool = True) -> MarginProof:
-    """Return the proof with w as its direction if w has a larger margin: an exact w may, where floating point fails."""
-    if w is None or proof.upper - proof.lower <= _ENOUGH * proof.upper:
+def at_least(pairs: Pairs, proof: MarginProof, w: list[Fraction], penalised: bool = True) -> MarginProof:
+    """Return the proof with w as its direction if w has a larger margin: it may, where floating point fails."""
+    if proof.upper - proof.lower <= _ENOUGH * proof.upper or flattened(proof.direction) == w:
         return proof
     least = least_lead(pairs, w)
     if least <= 0:
