@@ -284,7 +284,7 @@ def test_bad_input_is_named():
     wrong = [
         (lambda: compare(X, np.zeros(150)), "only 1 class"),
         (lambda: compare(X, np.where(y == 0, np.nan, y)), "NaN"),
-        (lambda: compare(X, [None, *y[1:]]), "mixes labels"),
+        (lambda: compare(X, [None, *y[1:]]), "row 0 has no label"),
         (lambda: compare(X, y + 0.5), "continuous"),
         (lambda: compare(X, y[:10]), "inconsistent"),
         (lambda: compare(X, None), "y is None"),

@@ -136,8 +136,13 @@ def test_labels_of_different_kinds(estimator):
         estimator().fit(X, mixed)
     with pytest.raises(ValueError, match="labels of different kinds: int, str"):
         estimator(early_stopping=True).fit(X, Y, X_val=X, y_val=mixed)
-    with pytest.raises(ValueError, match="labels of different kinds: NoneType, str"):
-        estimator().fit(X, np.asarray(["b", None, "b", "a", "b", "a"], dtype=object))
+
+
+@every_error_driven
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_named_by_its_row(estimator, missing):
+    with pytest.raises(ValueError, match="y contains NaN or None: row 1 has no label"):
+        estimator().fit(X, np.asarray(["b", missing, "b", "a", "b", "a"], dtype=object))
 
 
 def test_a_string_after_numbers_is_refused_in_a_stream():

@@ -111,10 +111,15 @@ def check_labels(labels: Array) -> None:
 
 
 def check_kinds(y: Array) -> None:
-    """Raise where strings and other labels are mixed: they have no common order."""
+    """Raise where a label is missing, or where strings and other labels are mixed: they have no common order."""
     if y.dtype == object:
         kinds = sorted({"str" if isinstance(label, str) else type(label).__name__ for label in y})
-        if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+        if kinds == ["str"]:
+            return
+        missing = [row for row, label in enumerate(y) if label is None or type(label).__name__ == "NAType" or label != label]
+        if missing:
+            raise ValueError(f"Input y contains NaN or None: row {missing[0]} has no label. Leave out rows without a label.")
+        if "str" in kinds and len(kinds) > 1:
             raise ValueError(f"y mixes labels of different kinds: {', '.join(kinds)}")
 
 
