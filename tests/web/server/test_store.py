@@ -307,3 +307,35 @@ def test_a_start_on_a_full_disk_is_one_line(tmp_path, small_blocks, ended):
             assert len(lines) == 1 and "the disk is full: " in lines[0]
             answers.append("refused")
     assert answers[0] == "refused" and answers[-1] == "started", answers
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_process_killed_while_it_gave_a_database_its_log_leaves_a_store_that_opens(tmp_path, is_new):
+    folder, made = tmp_path / "state", tmp_path / "made.db"
+    served_store = ServedStore(folder)
+    served_store.learn(examples(3))
+    served_store.crash()
+    last = served_store.store.last
+    database = folder / store_folder.DATABASE
+    with contextlib.closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")  # as restored
+    if is_new:
+        shutil.rmtree(folder)
+        folder.mkdir()
+    else:
+        shutil.copy(database, made)
+    with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size=1")  # so that pages of the transaction are written before it ends
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE half AS SELECT randomblob(100000)")
+        shutil.copy(made, database)
+        shutil.copy(f"{made}-journal", folder / store_folder.JOURNAL)
+    with (
+        contextlib.closing(store_folder.read_only(folder)) as reader,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        reader.execute("SELECT * FROM sqlite_master").fetchone()
+    store = CommitStore(folder)
+    assert store.last == (0 if is_new else last)
+    assert not store.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'half'").fetchone()
+    store.close()

@@ -15,12 +15,12 @@ import shutil
 import sqlite3
 import struct
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 DATABASE, HEAD, LOCK = "store.db", "head", "lock"
-LOG, LOG_INDEX = f"{DATABASE}-wal", f"{DATABASE}-shm"
+LOG, LOG_INDEX, JOURNAL = f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal"
 REMEDY = ". Restore it from a backup, or repair it with --accept-loss, which deletes nothing"
 STAGE, PLAN = ".repair", "repair.json"
 """The folder of a repaired store, and the file that says that it is complete and which files it replaces."""
@@ -95,6 +95,18 @@ def finish_repair(folder: Path) -> None:
     shutil.rmtree(folder / STAGE, ignore_errors=True)
 
 
+def undo_change_of_mode(folder: Path) -> None:
+    """Let SQLite undo a change of a database to a write-ahead log that a killed process left half made.
+
+    Such a change, of a new or a restored database, is the one that uses a journal. A connection that only reads cannot undo
+    it.
+    """
+    database, log = folder / DATABASE, folder / LOG
+    if (folder / JOURNAL).exists() and database.exists() and not (log.exists() and log.stat().st_size):
+        with closing(sqlite3.connect(database, timeout=10)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+
+
 def link_or_copy(path: Path, target: Path) -> None:
     """Give a file that never changes a second name."""
     try:
@@ -135,6 +147,7 @@ class StoreFolder:
         self._lock = self._locked()
         try:
             finish_repair(path)
+            undo_change_of_mode(path)
         except BaseException:
             self.close()
             raise
