@@ -117,3 +117,7 @@ def test_text_needs_no_parquet(folder):
         for name in ("train table", "train rows", "evaluate table")
     }
     run_all(["pyarrow.parquet", "pyarrow.fs", "ssl"], runs)
+
+
+def test_info_on_a_model_of_numbers_needs_no_kernel(folder):
+    run_all(["numba", "scipy"], {"info": [argument.format(folder) for argument in RUNS["info rows"]]})

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from separatrix.engine.rows import Array
-
+Array = NDArray[Any]
 Codes = NDArray[np.int32]
 
 _SAMPLE = 1000

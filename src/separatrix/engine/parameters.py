@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from inspect import signature
 from numbers import Integral, Real
+from types import MethodType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -190,3 +191,26 @@ class Parameterized:
     def public_name(self) -> str:
         """Return the name of the public class, for messages and model files."""
         return self.saved_as or type(self).__name__
+
+
+class available_if:  # noqa: N801
+    """Decorate a method that exists only while `check(self)` does not raise an AttributeError."""
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        self.check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        """Return the method with its condition."""
+        return _AvailableMethod(method, self.check)
+
+
+class _AvailableMethod:
+    def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
+        self.method, self.check = method, check
+        self.__doc__, self.__name__ = method.__doc__, method.__name__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]:
+        if instance is None:
+            return self.method
+        self.check(instance)
+        return MethodType(self.method, instance)

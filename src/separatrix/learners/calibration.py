@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from separatrix.engine.labels import Codes
+from separatrix.engine.parameters import available_if
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.run import Run
-from separatrix.learners.classifier import available_if
 from separatrix.learners.inputs import HeldOut, NoneHeldOutError
 
 if TYPE_CHECKING:

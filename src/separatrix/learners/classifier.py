@@ -7,9 +7,7 @@ A class here needs no scikit-learn. `estimators` overrides the few methods that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from numbers import Integral
-from types import MethodType
 from typing import Any, Self
 
 import numpy as np
@@ -21,29 +19,6 @@ from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, feature_names_of, frozen
 from separatrix.engine.stopping import Cycle
 from separatrix.learners.inputs import HeldOut, NoneHeldOutError, example_weight
-
-
-class available_if:  # noqa: N801
-    """Decorate a method that exists only while `check(self)` does not raise an AttributeError."""
-
-    def __init__(self, check: Callable[[Any], None]) -> None:
-        self.check = check
-
-    def __call__(self, method: Callable[..., Any]) -> Any:
-        """Return the method with its condition."""
-        return _AvailableMethod(method, self.check)
-
-
-class _AvailableMethod:
-    def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
-        self.method, self.check = method, check
-        self.__doc__, self.__name__ = method.__doc__, method.__name__
-
-    def __get__(self, instance: Any, owner: Any = None) -> Callable[..., Any]:
-        if instance is None:
-            return self.method
-        self.check(instance)
-        return MethodType(self.method, instance)
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:

@@ -12,7 +12,7 @@ from separatrix import __version__
 from separatrix.data.errors import counted, did_you_mean
 from separatrix.engine.hooks import hook
 from separatrix.engine.labels import as_labels
-from separatrix.learners.classifier import available_if
+from separatrix.engine.parameters import available_if
 
 if TYPE_CHECKING:
     from separatrix.analysis.importances import Importances
