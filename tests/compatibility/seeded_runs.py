@@ -5,10 +5,10 @@ digest of one or two parts with a slash between: first what was learned (weights
 the model file but for the version number in it. Only public names are used.
 
 What LAPACK or BLAS computes on real numbers is rounded before it is hashed. Runs with "real" in their name have features
-that are no whole numbers: there the order of additions shows, and another processor or another version of the compiler may
-give other last bits. All others have exact sums.
+that are no whole numbers: there the order of additions shows, as it does in rules with a division and in scaled columns, and
+another kind of processor gives other last bits. `conftest.py` has the kind for which the runs were recorded.
 
-    python seeded_runs.py all > seeded_runs.json
+    NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= OPENBLAS_CORETYPE=Haswell python seeded_runs.py all > seeded_runs.json
 """
 
 from __future__ import annotations

@@ -160,6 +160,7 @@ def test_an_old_checkpoint_of_several_blocks_is_refused_because_rows_are_mixed_n
     assert checkpoint.exists()
 
 
+@pytest.mark.recorded_processor
 @pytest.mark.parametrize("name", sorted(CHECKPOINTS.keys() - {"blocks"}))
 def test_an_old_checkpoint_is_gone_on_from_to_the_same_bytes(name, tmp_path):
     given, _ = CHECKPOINTS[name]
@@ -179,6 +180,7 @@ def fit_on_shards(**given: Any) -> Any:
     return fit_shards(model, str(FILES / "data" / "part-*.csv"), label="kind", features=features, **given)
 
 
+@pytest.mark.recorded_processor
 def test_an_old_checkpoint_of_shards_is_gone_on_from_to_the_same_bytes(tmp_path):
     checkpoint, done = tmp_path / "run.ckpt", []
     shutil.copy(FILES / "checkpoints" / "shards.ckpt", checkpoint)

@@ -128,10 +128,10 @@ def clock(*times):
 
 def test_a_proof_is_looked_for_as_the_passes_double_for_as_long_as_training_took():
     passes = FakePasses(verdicts=["undecided", "undecided", "inseparable"])
-    reason = ProvenInseparable(4, clock(100.0, 100.2, 103.0, 150.0))
+    reason = ProvenInseparable(4, clock(100.0, 100.2, 100.3, 150.0))
     answers = {number: reason.before(history_of(number), passes) for number in range(16)}
-    assert not any(answers.values()) and passes.seconds == [1.0, 3.0]
-    assert reason.before(history_of(16), passes) and passes.seconds == [1.0, 3.0, 50.0]
+    assert not any(answers.values()) and passes.seconds == [10.0, 1.0]
+    assert reason.before(history_of(16), passes) and passes.seconds == [10.0, 1.0, 50.0]
     assert not reason.after(history_of(16), passes)
 
 

@@ -30,6 +30,9 @@ SEPARABLE_PASS_CAP = 200_000
 FIRST_PROOF = 32
 FIRST_PROOF_OF_CYCLIC = 1024
 """With `max_iter=None`, a proof is looked for after so many passes, and again as they double; a cycle may come first."""
+FIRST_PROOF_SECONDS, PROOF_SECONDS = 10.0, 1.0
+"""The least seconds for the first proof, in which kernels may have to be compiled, and for each later one: else the same
+training could end later in the first process that ever runs it than in the next."""
 
 
 class Cycle(NamedTuple):
@@ -210,13 +213,15 @@ class ProvenInseparable:
 
     def __init__(self, first: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._next, self._clock, self._began = first, clock, clock()
+        self._least_seconds = FIRST_PROOF_SECONDS
 
     def before(self, history: History, passes: Passes) -> bool:
-        """Ask for a proof, for as long as training has taken so far, but at least a second."""
+        """Ask for a proof, for as long as training has taken so far, but at least for a while."""
         while self._next < history.passes:  # asked for before training was interrupted
             self._next *= 2
         if history.passes == self._next and history.verdict == "undecided":
-            history.verdict = passes.verdict(max(1.0, self._clock() - self._began))
+            history.verdict = passes.verdict(max(self._least_seconds, self._clock() - self._began))
+            self._least_seconds = PROOF_SECONDS
             self._next *= 2
         return history.verdict in ("inseparable", "touching")
 
