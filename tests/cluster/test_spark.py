@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from separatrix import AveragedPerceptron, SequencePerceptron
 from separatrix.cluster import fit, predict
-from separatrix.cluster.spark import Spark
+from separatrix.cluster.spark import Spark, shards_of_a_task
 from separatrix.data.errors import DataError
 from support.kill_workers import losing_workers, same, whole_numbers
 from support.tagged_shards import same_weights, written_shards
@@ -58,6 +58,19 @@ def test_files_give_the_same_bits_also_when_ten_workers_are_killed(session, tmp_
     assert engine.sent + engine.received < 3 * 6 * 21 * 3 * 8 + 40_000 < data / 10
 
 
+@pytest.mark.parametrize(("shards", "cores", "together"), [(1, 2, 1), (7, 2, 1), (8, 2, 2), (16, 2, 4), (1000, 300, 1)])
+def test_a_task_takes_several_shards_where_each_core_has_more_than_two_tasks(shards, cores, together):
+    assert shards_of_a_task(shards, cores) == together
+    assert together == 1 or shards // together >= 2 * cores
+
+
+def test_many_files_are_few_tasks_and_the_same_bits(session, tmp_path):
+    pattern, engine, done = whole_numbers(tmp_path, shards=19, K=3), Spark(session), []
+    model = fit(learner(), pattern, engine=engine, working=lambda doing, *news: done.append((doing, *news)))
+    assert same(model, fit(learner(), pattern)) and ("pass 2", 19, 19) in done
+    assert engine._leaves(None, list(range(19)), shards_of_a_task(19, 2)).getNumPartitions() == 5
+
+
 def test_rows_of_sorted_files_are_dealt_anew(session, tmp_path):
     pattern = whole_numbers(tmp_path, shards=4, by_class=True)
     model = fit(learner(), pattern, engine=session)
@@ -95,7 +108,7 @@ def test_a_poison_shard_is_named_and_not_tried_again(session, tmp_path):
 def test_workers_without_the_package_say_so(session, tmp_path):
     engine = Spark(session)
     engine.add_shards(whole_numbers(tmp_path, shards=2))
-    engine._leaves = lambda work, numbers: session.sparkContext.parallelize([0, 1], 2).map(
+    engine._leaves = lambda work, numbers, together: session.sparkContext.parallelize([0, 1], 2).map(
         eval("lambda place: (place, __import__('separatrix_that_is_not_there'))")
     )
     with pytest.raises(DataError, match="separatrix is not installed on the workers"):

@@ -1,7 +1,8 @@
-"""The engine of Spark: a task for each shard, shuffles that add up eight results each, work as a broadcast variable.
+"""The engine of Spark: tasks for the shards, shuffles that add up eight results each, work as a broadcast variable.
 
-The Python workers read the files; they get each partition of a data frame as Arrow batches. Spark reruns a lost task. A data
-frame must give the same rows when it is computed again: write one that was shuffled to files first.
+A task works on one partition of a data frame, whose rows it gets as Arrow batches, or on one file; on several neighbouring
+files where there are many for each core, because every task costs Spark some 30 ms of a core. Spark reruns a lost task. A
+data frame must give the same rows when it is computed again: write one that was shuffled to files first.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from separatrix.cluster.shards import Shard, forget
 from separatrix.data.errors import DataError
 
 SCHEMA = "place int, result binary"
+TASKS = 2
+"""The tasks that each core gets at least, before a task takes several shards: shards differ in size."""
 
 
 class Spark(Engine):
@@ -54,10 +57,13 @@ class Spark(Engine):
         finished = threading.Event()
         group = f"separatrix-{id(finished)}"
         self.context.setJobGroup(group, "iterative parameter mixing")
-        watcher = threading.Thread(target=self._watch, args=(group, len(numbers), report, finished), daemon=True)
+        together = 1 if self.frames else shards_of_a_task(len(numbers), self.context.defaultParallelism)
+        watched = group, len(numbers), together, report, finished
+        watcher = threading.Thread(target=self._watch, args=watched, daemon=True)
         watcher.start()
         try:
-            ((_, total),) = self._tree(self._leaves(work, numbers), len(numbers)).collect()
+            leaves = self._leaves(work, numbers, together)
+            ((_, total),) = self._tree(leaves, _groups(len(numbers), together)).collect()
         except Exception as error:
             if "No module named 'separatrix" in str(error):
                 raise DataError(NOT_INSTALLED) from error
@@ -69,8 +75,8 @@ class Spark(Engine):
         report(len(numbers))
         return bytes(total)
 
-    def _leaves(self, work: Any, numbers: list[int]) -> Any:
-        """Return (place, result) of each shard."""
+    def _leaves(self, work: Any, numbers: list[int], together: int) -> Any:
+        """Return (place, result) of each group of shards."""
         place_of = {number: place for place, number in enumerate(numbers)}
         rdds = []
         for frame, of_frame in self.frames:
@@ -78,20 +84,21 @@ class Spark(Engine):
                 rdds.append(frame.mapInArrow(_Partition(work, of_frame[0], place_of), SCHEMA).rdd.map(tuple))
         files = [(place_of[k], k, self.names[k], self.chunks[k]) for k in numbers if self.chunks[k] is not None]
         if files:
-            rdds.append(self.context.parallelize(files, len(files)).map(lambda file: _run(work, *file)))
+            groups = [files[first : first + together] for first in range(0, len(files), together)]
+            rdds.append(self.context.parallelize(groups, len(groups)).map(lambda group: _run_group(work, group, together)))
         return rdds[0] if len(rdds) == 1 else self.context.union(rdds)
 
     def _tree(self, results: Any, n: int) -> Any:
         """Return (0, sum) of n results."""
         while n > 1:
-            n = -(-n // FAN_IN)
+            n = _groups(n, FAN_IN)
             groups = results.map(lambda result: (result[0] // FAN_IN, result)).groupByKey(n, lambda key: key)
             results = groups.map(_combined)
         return results
 
-    def _watch(self, group: str, total: int, report: ReportDone, finished: threading.Event) -> None:
+    def _watch(self, group: str, shards: int, together: int, report: ReportDone, finished: threading.Event) -> None:
         """Report how many shards are done, twice a second."""
-        tracker, before = self.context.statusTracker(), 0
+        tracker, before, total = self.context.statusTracker(), 0, _groups(shards, together)
         while not finished.wait(0.5):
             stages = [
                 s for job in tracker.getJobIdsForGroup(group) for s in getattr(tracker.getJobInfo(job), "stageIds", ())
@@ -101,7 +108,7 @@ class Spark(Engine):
             ]
             if completed and before < max(completed) < total:
                 before = max(completed)
-                report(before)
+                report(before * together)
 
     def forget(self, training_id: str) -> None:
         """Delete the stored examples on the executors that run these tasks; Spark deletes the rest with the session."""
@@ -135,12 +142,28 @@ class _Partition:
             pass
 
 
+def shards_of_a_task(shards: int, cores: int) -> int:
+    """Return how many neighbouring shards one task works on: a power of two, so that they are a part of the binary tree."""
+    together = 1
+    while shards // (2 * together) >= TASKS * cores:
+        together *= 2
+    return together
+
+
+def _groups(n: int, size: int) -> int:
+    return -(-n // size)
+
+
 def _folder() -> Path:
     return Path(SparkFiles.getRootDirectory())
 
 
 def _run(work: Any, place: int, number: int, name: str, chunk: Any) -> tuple[int, bytes]:
     return place, run_work(work.value, Shard(number, name, chunk, _folder()))
+
+
+def _run_group(work: Any, files: list[tuple[int, int, str, Any]], together: int) -> tuple[int, bytes]:
+    return files[0][0] // together, combine([_run(work, *file)[1] for file in files])
 
 
 def _combined(group: tuple[int, Any]) -> tuple[int, bytes]:
