@@ -12,7 +12,8 @@ from benchmarks.harness import Line, Row
 
 ABOUT = (
     "Each is a script of `benchmarks/published/`. A figure is met when ours is as good as the published one within the "
-    "spread given; an ordering, when ours comes out the same."
+    "spread given; an ordering, when ours comes out the same. Where the means of an ordering differ by at most twice the "
+    "standard error of their difference, seed by seed, the verdict is equal: it is neither confirmed nor refuted."
 )
 SCRIPTS = {
     "LIBOL's svmguide3": "svmguide3",

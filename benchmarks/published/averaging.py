@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from benchmarks.engine import data_sets
+from benchmarks.engine import SEEDS, data_sets
 from benchmarks.published.figures import Figure, main
 from separatrix import AveragedPerceptron, Perceptron
 
@@ -16,19 +14,12 @@ def rows(quick: bool) -> Iterator[Figure]:
     for name, load in data_sets():
         for passes in (1, 5):
             scores: dict[type, list[float]] = {AveragedPerceptron: [], Perceptron: []}
-            for seed in range(2 if quick else 5):
+            for seed in range(2 if quick else SEEDS):
                 X, y, X_test, y_test = load(seed)
                 for kind, found in scores.items():
                     found.append(kind(max_iter=passes, random_state=seed).fit(X, y).score(X_test, y_test))
-            (averaged, last), number = (np.mean(found) for found in scores.values()), len(scores[Perceptron])
-            yield Figure(
-                f"{name}, {passes} {'pass' if passes == 1 else 'passes'}",
-                SOURCE,
-                f"test accuracy, mean of {number} seeds, the same orders for both",
-                "averaged above last",
-                f"averaged {averaged:.4f}, last {last:.4f}",
-                bool(averaged > last),
-            )
+            what, names = f"{name}, {passes} {'pass' if passes == 1 else 'passes'}", ("averaged", "last")
+            yield Figure.ordering(what, SOURCE, "test accuracy, the same orders for both", names, *scores.values())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,9 @@ def test_an_exponent_is_that_of_the_larger_half():
     assert grown.exponent == pytest.approx(2) and grown.verdict == MET and grown.one_more == 11
     steep = growth.Growth("memory", "a fit", "n", sizes, [50.0, 60.0, 100.0, 10_000.0], 1.8)
     assert steep.verdict == MISSED
+    limited = replace(steep, limits=[1.0, 1.0, 2.0, 160.0])  # grows by 10 ** 1.9
+    assert limited.verdict == MET and limited.cells()[-2] == "1.8 (1.90)"
+    assert replace(limited, limits=[1.0, 1.0, 2.0, 20.0]).verdict == MISSED
 
 
 def test_the_first_to_the_mark_is_named_whoever_it_is(monkeypatch):
@@ -227,6 +231,14 @@ def test_a_pass_from_mixed_weights_is_a_perceptron_that_starts_there():
             expected, mistakes = expected + label * x, mistakes + 1
     found, count = pass_from(w, X, y)
     assert np.array_equal(found[0], expected) and count == mistakes > 0
+
+
+@pytest.mark.parametrize(
+    ("above", "verdict"), [([0.9, 0.92, 0.91], MET), ([0.5, 0.52, 0.51], MISSED), ([0.6, 0.9, 0.62], "equal")]
+)
+def test_an_ordering_within_twice_its_error_is_neither_confirmed_nor_refuted(above, verdict):
+    figure = Figure.ordering("a9a", "the paper", "accuracy", ("mixing", "once"), above, [0.7, 0.71, 0.7])
+    assert figure.verdict == verdict and figure.published == "mixing above once" and "mean of 3 seeds" in figure.protocol
 
 
 def test_a_published_figure_that_is_missed_is_shown_as_a_miss():
