@@ -28,10 +28,10 @@ from benchmarks.pages import ROOT, put
 from benchmarks.timing import Times, in_turns
 from separatrix import AveragedPerceptron, Perceptron, forget
 from separatrix.training.forgetting.refitting import Fit, fit_left, order_from
-from separatrix.web.server import snapshots
-from separatrix.web.server.request_reader import Limits
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.reading.request_reader import Limits
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing.writer import Writer
 
 ABOUT = (
     "A learner is fitted once. Then one row is forgotten, receipt included, in turn with training without the row from the "

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from separatrix.cli import app
 from separatrix.modelfile.archive import load
-from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
+from separatrix.web.server.reading.request_reader import Limits, RequestError, RequestReader
 
 FORMS = ("csv", "jsonl", "parquet")
 

@@ -9,7 +9,7 @@ import pytest
 
 from separatrix.data.formats.svmlight import parse
 from separatrix.data.streams import PADDING, Block
-from separatrix.web.server.feature_index import FeatureIndex
+from separatrix.web.server.reading.feature_index import FeatureIndex
 from support.scale import counts
 
 PART = 2_000

@@ -21,7 +21,7 @@ from separatrix import (
 from separatrix.exporting import to_sklearn, to_sql
 from separatrix.modelfile.archive import describe
 from separatrix.plots.fitted_classifier import scores_of
-from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.live.live_model import LiveModel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))

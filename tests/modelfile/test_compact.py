@@ -20,7 +20,7 @@ from separatrix.data.errors import DataError
 from separatrix.engine import parcel
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.modelfile.errors import ModelFileError
-from separatrix.web.server.snapshots import prepared_to_stream
+from separatrix.web.server.storage.snapshots import prepared_to_stream
 from support.round_trip import X, Y, parts, round_trip, same
 
 D, N = 20_000, 400

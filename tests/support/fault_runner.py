@@ -24,10 +24,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from separatrix import AveragedPerceptron, Model
 from separatrix.engine import run, weights
-from separatrix.web.server import commits, feature_index, live_model, snapshots, warming, writer
+from separatrix.web.server import warming
 from separatrix.web.server.forgetting import erasing
-from separatrix.web.server.request_reader import RequestError
-from separatrix.web.server.store import CommitStore
+from separatrix.web.server.live import commits, live_model
+from separatrix.web.server.reading import feature_index
+from separatrix.web.server.reading.request_reader import RequestError
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing import writer
 from support.served_store import ServedStore
 from support.server_process import examples
 

@@ -11,7 +11,7 @@ from separatrix.web.many.opening import ModelOpener
 from separatrix.web.many.pool import WriterPool
 from separatrix.web.server.app import Tokens
 from separatrix.web.server.memory_budget import ProcessMemory
-from separatrix.web.server.request_reader import Limits
+from separatrix.web.server.reading.request_reader import Limits
 from support.served_store import FRESH
 
 

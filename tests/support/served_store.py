@@ -2,10 +2,10 @@
 
 import orjson
 
-from separatrix.web.server import snapshots
-from separatrix.web.server.request_reader import Limits
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.reading.request_reader import Limits
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing.writer import Writer
 
 FRESH = {"learner": "averaged", "rule": "perceptron", "C": 1.0, "text": False, "bits": 10}
 

@@ -12,7 +12,7 @@ import sys
 from separatrix import AveragedPerceptron, Model
 from separatrix.cli import app
 from separatrix.web.server.app import application
-from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.live.live_model import LiveModel
 from separatrix.web.server.warming import warm
 
 assert application

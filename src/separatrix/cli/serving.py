@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from separatrix.cli.verbs.serve import ServeOptions
     from separatrix.web.server.app import Tokens
     from separatrix.web.server.memory_budget import ProcessMemory
-    from separatrix.web.server.request_reader import Limits
+    from separatrix.web.server.reading.request_reader import Limits
 
 KERNEL_MEMORY, LEAST_MEMORY = 128 << 20, 64 << 20
 """What the compiled kernels take, and what --max-memory must leave for models and requests."""
@@ -31,9 +31,9 @@ def serve_many(options: "ServeOptions", tokens: "Tokens") -> None:
     from separatrix.web.many.models import FILES, Models
     from separatrix.web.many.opening import ModelOpener, declared_models
     from separatrix.web.many.pool import WriterPool
-    from separatrix.web.server.live_model import LiveModel
-    from separatrix.web.server.repair import repaired
-    from separatrix.web.server.store_folder import DATABASE
+    from separatrix.web.server.live.live_model import LiveModel
+    from separatrix.web.server.storage.repair import repaired
+    from separatrix.web.server.storage.store_folder import DATABASE
     from separatrix.web.server.warming import warm
 
     if options.as_of is not None:
@@ -78,7 +78,7 @@ def serve_many(options: "ServeOptions", tokens: "Tokens") -> None:
 
 def limits_of(options: "ServeOptions") -> "Limits":
     """Return the limits of requests and models."""
-    from separatrix.web.server.request_reader import Limits
+    from separatrix.web.server.reading.request_reader import Limits
 
     return Limits(
         body=options.body_limit,

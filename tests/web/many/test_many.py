@@ -14,9 +14,9 @@ from separatrix.data.errors import DataError
 from separatrix.web.many import models as many_models
 from separatrix.web.many.names import problem_of, stored
 from separatrix.web.many.opening import declared_models
-from separatrix.web.server import writer as writers
 from separatrix.web.server.app import Tokens
-from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.live.live_model import LiveModel
+from separatrix.web.server.writing import writer as writers
 from support.many_models import ManyModels, in_one_loop
 from support.server_process import examples, matrix
 

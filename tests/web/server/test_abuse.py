@@ -14,12 +14,14 @@ import pytest
 
 from separatrix.web.exchange import Call, ServerError
 from separatrix.web.server import app as apps
-from separatrix.web.server import bodies, queries, snapshots
+from separatrix.web.server import queries
 from separatrix.web.server.app import Tokens, application
 from separatrix.web.server.memory_budget import MemoryBudget, MemoryLimitError, ProcessMemory, resident
-from separatrix.web.server.request_reader import Limits, RequestReader
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.reading import bodies
+from separatrix.web.server.reading.request_reader import Limits, RequestReader
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing.writer import Writer
 from support.served_store import FRESH
 from support.server_process import examples, run, served
 
@@ -271,7 +273,7 @@ def test_lines_are_parsed_in_parts_as_if_at_once(monkeypatch):
     reader = RequestReader(None, Limits())
     body = in_lines(STREAM).replace(b"\n", b"\n\n \n") + b"\n"
     whole = reader.lines(body, True)
-    monkeypatch.setattr("separatrix.web.server.request_reader._PART", 100)
+    monkeypatch.setattr("separatrix.web.server.reading.request_reader._PART", 100)
     parts = reader.lines(body, True)
     assert (parts.names, parts.labels) == (whole.names, whole.labels)
     assert (parts.data == whole.data).all() and (parts.indptr == whole.indptr).all()

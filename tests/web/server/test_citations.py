@@ -8,7 +8,7 @@ from separatrix.web import ServerError
 from separatrix.web.exchange import Call
 from separatrix.web.server import citations
 from separatrix.web.server.queries import predictions
-from separatrix.web.server.request_reader import RequestError
+from separatrix.web.server.reading.request_reader import RequestError
 from support.served_store import FRESH, ServedStore
 from support.server_process import examples, served
 

@@ -14,7 +14,7 @@ import pytest
 
 from separatrix import AveragedPerceptron, Model, TableFeatures, TextFeatures, explain, load, save
 from separatrix.web import Client, ServerError
-from separatrix.web.server.request_reader import Limits, RequestError, RequestReader
+from separatrix.web.server.reading.request_reader import Limits, RequestError, RequestReader
 from support.server_process import ServerProcess, examples, matrix, run, served
 
 

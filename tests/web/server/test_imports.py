@@ -14,12 +14,12 @@ from pathlib import Path
 
 import httpx
 
-from separatrix.web.server import snapshots
+from separatrix.web.server.storage import snapshots
 from separatrix.web.server.app import application
 from separatrix.web.server.warming import warm
-from separatrix.web.server.request_reader import Limits
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.reading.request_reader import Limits
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing.writer import Writer
 
 folder, settings, body = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 model = Path(sys.argv[4]) if len(sys.argv) > 4 else None

@@ -31,8 +31,8 @@ def backup(
 
         try:
             from separatrix.web.many.names import stored
-            from separatrix.web.server.backup import back_up
-            from separatrix.web.server.store_folder import DATABASE
+            from separatrix.web.server.storage.backup import back_up
+            from separatrix.web.server.storage.store_folder import DATABASE
         except ImportError as error:
             fail("backup", f"needs the package {error.name}: pip install 'separatrix[web]'")
 

@@ -34,7 +34,7 @@ def restore(
     with errors_reported("restore", backup):
         try:
             from separatrix.web.many.names import problem_of
-            from separatrix.web.server.backup import restore as restore_store
+            from separatrix.web.server.storage.backup import restore as restore_store
         except ImportError as error:
             fail("restore", f"needs the package {error.name}: pip install 'separatrix[web]'")
 

@@ -270,14 +270,14 @@ def _tokens(options: ServeOptions) -> "Tokens":
 def _serve(options: ServeOptions) -> None:
     from separatrix.web import listening
     from separatrix.web.many.names import stored
-    from separatrix.web.server import snapshots
     from separatrix.web.server.app import application
     from separatrix.web.server.memory_budget import MemoryLimitError, megabytes
-    from separatrix.web.server.repair import repaired
-    from separatrix.web.server.store import CommitStore
-    from separatrix.web.server.store_folder import DATABASE
+    from separatrix.web.server.storage import snapshots
+    from separatrix.web.server.storage.repair import repaired
+    from separatrix.web.server.storage.store import CommitStore
+    from separatrix.web.server.storage.store_folder import DATABASE
     from separatrix.web.server.warming import warm
-    from separatrix.web.server.writer import Writer
+    from separatrix.web.server.writing.writer import Writer
 
     if options.models is not None:
         raise DataError("--models declares the models of a server of many: add --many")
@@ -323,8 +323,8 @@ def _serve(options: ServeOptions) -> None:
 
 
 def _write_past_model(options: ServeOptions) -> None:
-    from separatrix.web.server import snapshots
-    from separatrix.web.server.store import CommitStore
+    from separatrix.web.server.storage import snapshots
+    from separatrix.web.server.storage.store import CommitStore
 
     assert options.as_of is not None
     if options.output is None:

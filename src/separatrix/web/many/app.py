@@ -26,7 +26,7 @@ from separatrix.web.many.opening import ModelOpener, checked_settings
 from separatrix.web.server import openapi
 from separatrix.web.server.app import PAGES, Gatekeeper, page_of, request_error, static
 from separatrix.web.server.metrics import MetricsMiddleware
-from separatrix.web.server.request_reader import RequestError, RequestReader
+from separatrix.web.server.reading.request_reader import RequestError, RequestReader
 from separatrix.web.skeleton import JSON, error_reply, skeleton
 
 MOST_LISTED = 1000

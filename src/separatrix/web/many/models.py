@@ -27,8 +27,8 @@ from separatrix.modelfile.errors import ModelFileError
 from separatrix.web.many import names
 from separatrix.web.many.pool import PooledWriter
 from separatrix.web.server.memory_budget import MemoryLimitError, ProcessMemory, resident
-from separatrix.web.server.request_reader import RequestError
-from separatrix.web.server.store_folder import StoreFolder, read_head, sync_folder
+from separatrix.web.server.reading.request_reader import RequestError
+from separatrix.web.server.storage.store_folder import StoreFolder, read_head, sync_folder
 
 log = logging.getLogger("separatrix.serve")
 OVERHEAD = 512 << 10

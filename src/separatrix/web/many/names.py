@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from separatrix.web.server.store_folder import DATABASE
+from separatrix.web.server.storage.store_folder import DATABASE
 
 MOST_LETTERS = 64
 _NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{MOST_LETTERS - 1}}}")

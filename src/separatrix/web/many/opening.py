@@ -25,11 +25,11 @@ from separatrix.modelfile.model import Model
 from separatrix.web.many import names
 from separatrix.web.many.models import OVERHEAD
 from separatrix.web.many.pool import PooledWriter, WriterPool
-from separatrix.web.server import snapshots
 from separatrix.web.server.app import Tokens, application
 from separatrix.web.server.memory_budget import ProcessMemory
-from separatrix.web.server.request_reader import Limits
-from separatrix.web.server.store import CommitStore
+from separatrix.web.server.reading.request_reader import Limits
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
 
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     **{"learner": str, "rule": str, "C": (int, float), "text": bool, "bits": int},

@@ -13,12 +13,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event, Lock, Thread
 from typing import Any
 
-from separatrix.web.server import writer as writers
 from separatrix.web.server.forgetting.erasing import has_traces
-from separatrix.web.server.jobs import Job
-from separatrix.web.server.request_reader import Limits
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.writer import HEAD_SECONDS, Writer
+from separatrix.web.server.reading.request_reader import Limits
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.writing import writer as writers
+from separatrix.web.server.writing.jobs import Job
+from separatrix.web.server.writing.writer import HEAD_SECONDS, Writer
 
 log = logging.getLogger("separatrix.serve")
 LEARNING_THREADS, MAINTENANCE_THREADS = 16, 2

@@ -22,14 +22,15 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from separatrix.learners.online import OnlineLearner
-from separatrix.web.server import citations, openapi, queries, snapshots
-from separatrix.web.server.bodies import BodyReader, PartedResponse, ReleaseMiddleware
-from separatrix.web.server.double_buffer import DoubleBuffer
+from separatrix.web.server import citations, openapi, queries
 from separatrix.web.server.forgetting.act import unchanging
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
+from separatrix.web.server.live.double_buffer import DoubleBuffer
 from separatrix.web.server.metrics import MetricsMiddleware, RequestMetrics
-from separatrix.web.server.request_reader import RequestError, RequestExamples
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.reading.bodies import BodyReader, PartedResponse, ReleaseMiddleware
+from separatrix.web.server.reading.request_reader import RequestError, RequestExamples
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.writing.writer import Writer
 from separatrix.web.skeleton import JSON, error_reply, skeleton
 
 log = logging.getLogger("separatrix.serve")

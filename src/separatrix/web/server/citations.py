@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from separatrix.engine.rows import Floats
-from separatrix.web.server.commits import Commit
-from separatrix.web.server.double_buffer import DoubleBuffer
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
+from separatrix.web.server.live.commits import Commit
+from separatrix.web.server.live.double_buffer import DoubleBuffer
 from separatrix.web.server.queries import example_of, known_rows, source_of
-from separatrix.web.server.request_reader import RequestError, RequestExamples
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_rows import COLUMNS, StoredCommit
+from separatrix.web.server.reading.request_reader import RequestError, RequestExamples
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_rows import COLUMNS, StoredCommit
 
 MOST_CITED = 10
 MOST_MISTAKES, MOST_SECONDS = 20_000, 1.0

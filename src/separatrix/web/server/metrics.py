@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
 from separatrix.web.server.memory_budget import ProcessMemory, resident
-from separatrix.web.server.writer import Writer
+from separatrix.web.server.writing.writer import Writer
 
 log = logging.getLogger("separatrix.serve")
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 10.0)

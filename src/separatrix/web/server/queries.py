@@ -19,16 +19,16 @@ from separatrix.engine.asking import asking_probability, margins
 from separatrix.engine.rows import Ints
 from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
-from separatrix.web.server.commits import Commit, SparseRows
-from separatrix.web.server.double_buffer import DoubleBuffer
-from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.forgetting.numbers import forgotten_numbers, numbers_of
-from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.pins import read_pins
-from separatrix.web.server.request_reader import RequestError, RequestExamples
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_rows import StoredCommit
-from separatrix.web.server.vectors import packed_vector
+from separatrix.web.server.live.commits import Commit, SparseRows
+from separatrix.web.server.live.double_buffer import DoubleBuffer
+from separatrix.web.server.live.live_model import LiveModel
+from separatrix.web.server.reading.feature_index import FeatureIndex
+from separatrix.web.server.reading.request_reader import RequestError, RequestExamples
+from separatrix.web.server.reading.vectors import packed_vector
+from separatrix.web.server.storage.pins import read_pins
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_rows import StoredCommit
 
 MOST_SCORES = 10
 """A prediction lists the scores of at most so many classes, the highest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from separatrix.web.server.request_reader import LARGEST, MOST_LETTERS
+from separatrix.web.server.reading.request_reader import LARGEST, MOST_LETTERS
 
 LABEL = {"oneOf": [{"type": "string", "minLength": 1, "maxLength": MOST_LETTERS}, {"type": "integer"}]}
 _KNOWN_LABEL = {"type": ["string", "integer", "number", "boolean", "null"]}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from separatrix.modelfile.model import Model
-from separatrix.web.server.commits import Commit, SparseRows
-from separatrix.web.server.feature_index import FeatureIndex
-from separatrix.web.server.live_model import LiveModel
+from separatrix.web.server.live.commits import Commit, SparseRows
+from separatrix.web.server.live.live_model import LiveModel
+from separatrix.web.server.reading.feature_index import FeatureIndex
 
 
 def warm(live_model: LiveModel) -> None:

@@ -22,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from separatrix.web.server.app import Gatekeeper, Tokens
-from separatrix.web.server.request_reader import RequestError
+from separatrix.web.server.reading.request_reader import RequestError
 from separatrix.web.skeleton import JSON, error_reply, skeleton
 from separatrix.web.tagging.journal import Journal
 

@@ -19,20 +19,20 @@ from separatrix import __version__
 from separatrix.data.errors import counted
 from separatrix.data.keyed_checksums import keyed, new_key
 from separatrix.modelfile.archive import learned_checksum
-from separatrix.web.server.double_buffer import DoubleBuffer
-from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.forgetting.erasing import KIND, backups_with, erase
 from separatrix.web.server.forgetting.numbers import FORGOTTEN, Forgetting, forgotten_numbers, times_forgotten
 from separatrix.web.server.forgetting.replaying import Found, Replay, find
-from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.regressions import RegressionSet
-from separatrix.web.server.request_errors import RequestError
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_folder import StoreError
-from separatrix.web.server.store_rows import FORGOTTEN_REQUEST, INSERT_KEY, KEY_COLUMNS, checksum_of
+from separatrix.web.server.live.double_buffer import DoubleBuffer
+from separatrix.web.server.live.live_model import LiveModel
+from separatrix.web.server.reading.feature_index import FeatureIndex
+from separatrix.web.server.reading.request_errors import RequestError
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_folder import StoreError
+from separatrix.web.server.storage.store_rows import FORGOTTEN_REQUEST, INSERT_KEY, KEY_COLUMNS, checksum_of
+from separatrix.web.server.writing.regressions import RegressionSet
 
 if TYPE_CHECKING:
-    from separatrix.web.server.writer import Writer
+    from separatrix.web.server.writing.writer import Writer
 
 log = logging.getLogger("separatrix.serve")
 FORMAT = 1

@@ -11,14 +11,14 @@ from contextlib import closing
 from pathlib import Path
 
 from separatrix.data.errors import DataError
-from separatrix.web.server import snapshots
-from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.forgetting.act import forget
 from separatrix.web.server.forgetting.erasing import erase, mark_of, read_receipts
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
-from separatrix.web.server.request_errors import RequestError
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_folder import DATABASE, StoreError
+from separatrix.web.server.reading.feature_index import FeatureIndex
+from separatrix.web.server.reading.request_errors import RequestError
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_folder import DATABASE, StoreError
 
 
 def forget_again(stage: Path, backup: Path, made_of: Path | None, receipts: Iterable[Path], of_many: bool) -> list[int]:

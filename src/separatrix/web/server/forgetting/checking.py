@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from separatrix.data.errors import DataError
-from separatrix.web.server import snapshots
 from separatrix.web.server.forgetting.act import FORMAT, learned_of
 from separatrix.web.server.forgetting.numbers import Forgetting, forgotten_numbers
-from separatrix.web.server.live_model import LiveModel
-from separatrix.web.server.store import CommitStore
+from separatrix.web.server.live.live_model import LiveModel
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
 
 
 def fault_of(receipt: dict[str, Any], folder: Path) -> str | None:

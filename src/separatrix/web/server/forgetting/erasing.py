@@ -17,10 +17,10 @@ from typing import Any
 import orjson
 
 from separatrix.data.atomic import replacing
-from separatrix.web.server import snapshots
 from separatrix.web.server.forgetting.numbers import FORGOTTEN
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_folder import STAGE, StoreError, read_only, sync_folder
+from separatrix.web.server.storage import snapshots
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_folder import STAGE, StoreError, read_only, sync_folder
 
 KIND = "separatrix serve forget"
 """What the receipts of servers say they are."""

@@ -14,17 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from separatrix.engine.rows import Ints
-from separatrix.web.server import pins, snapshots, undo
-from separatrix.web.server.commits import Commit
-from separatrix.web.server.feature_index import FeatureIndex
 from separatrix.web.server.forgetting.numbers import forgotten_numbers, numbers_of
-from separatrix.web.server.pins import Pin
+from separatrix.web.server.live.commits import Commit
 from separatrix.web.server.queries import source_of
-from separatrix.web.server.regressions import Place, RegressionSet
-from separatrix.web.server.request_errors import RequestError
-from separatrix.web.server.request_reader import Limits, RequestReader
-from separatrix.web.server.store import CommitStore
-from separatrix.web.server.store_rows import COLUMNS, StoredCommit, checksum_of
+from separatrix.web.server.reading.feature_index import FeatureIndex
+from separatrix.web.server.reading.request_errors import RequestError
+from separatrix.web.server.reading.request_reader import Limits, RequestReader
+from separatrix.web.server.storage import pins, snapshots
+from separatrix.web.server.storage.pins import Pin
+from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_rows import COLUMNS, StoredCommit, checksum_of
+from separatrix.web.server.writing import undo
+from separatrix.web.server.writing.regressions import Place, RegressionSet
 
 NOT_KEPT = (
     "examples can only be forgotten where all that came after them are stored: start the server with --keep-all before the "
