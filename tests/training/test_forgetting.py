@@ -183,6 +183,44 @@ def test_what_cannot_be_forgotten_is_said_in_one_line(model, message):
     assert "\n" not in str(caught.value)
 
 
+WEIGHT = RNG.choice([0.5, 1.0, 2.0], N)
+KINDS = RNG.choice(["a", "b", "c"], N)
+
+
+@pytest.mark.parametrize("labels", [Y, KINDS], ids=["two classes", "three classes"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        Perceptron(random_state=0),
+        AveragedPerceptron(rule="pa1", random_state=0),
+        AveragedPerceptron(rule="arow", random_state=0),
+        VotedPerceptron(random_state=0),
+        PocketPerceptron(random_state=0, order="cyclic"),
+        Perceptron(random_state=0, multi_class="ovr"),
+    ],
+    ids=lambda model: f"{type(model).__name__} {model.rule} {model.multi_class}",
+)
+def test_other_data_of_the_same_shape_are_refused(model, labels):
+    model.fit(X, labels, sample_weight=WEIGHT)
+    first, row = (int(example) for example in np.unique(model.ledger_.example)[:2])
+    longest = int(np.argmax(np.sum(X**2, axis=1)))
+    row = row if row != longest else first
+    rows, other_labels, mixed = X.copy(), labels.copy(), np.roll(np.arange(N), 1)
+    rows[row] = -rows[row] + (rows[row] == 0)
+    rows[row] *= 0.5  # so that it is not the longest one
+    other_labels[row] = next(label for label in labels if label != labels[row])
+    given = {"sample_weight": WEIGHT}
+    forget(model, first, X, labels, **given)
+    for data in ((rows, labels), (X, other_labels), (X[mixed], labels), (X[mixed], labels[mixed])):
+        with pytest.raises(ValueError, match="not what the model was trained on"):
+            forget(model, first, *data, **given)
+    with pytest.raises(ValueError, match="sample_weight is not what the model was trained on"):
+        forget(model, first, X, labels)
+    if not model.rule.startswith("arow"):  # whose corrections depend on the weights of all examples before
+        with pytest.raises(ValueError, match="not what the model was trained on"):
+            forget(model, first, X, labels, sample_weight=WEIGHT * 0.5)
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

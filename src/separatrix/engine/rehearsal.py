@@ -15,7 +15,7 @@ import numpy as np
 from separatrix.engine.ledger import Ledger
 from separatrix.engine.orders import FETCH_AHEAD, Gaps, Visits, sequence
 from separatrix.engine.presenting import Mistakes, Problem
-from separatrix.engine.rows import Array, Floats, Ints, frozen
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, frozen
 from separatrix.engine.run import Run
 from separatrix.engine.weights import Flat
 from separatrix.kernels.learning import replays
@@ -177,6 +177,56 @@ def check_order(run: Run, problem: Problem, gaps: Gaps) -> None:
     """Raise where the first pass of a run did not visit these examples in this order."""
     if run.ledger.pass_starts:
         _visited(run, problem.rows.n, _presented(problem), gaps, 0)
+
+
+def check_mistakes(run: Run, problem: Problem, gaps: Gaps) -> None:
+    """Raise where the ledger of a run shows that it was trained on other examples, labels or weights.
+
+    The labels must be those that its mistakes were corrected towards, and its corrections must add up to its last weights.
+    An example that made no mistake leaves no trace, so that a change of it goes unnoticed.
+    """
+    ledger, codes = run.ledger, problem.codes
+    example = ledger.example.astype(np.int64)
+    if example.size and int(example.max()) >= problem.rows.n:
+        raise ValueError(OTHER_DATA)
+    up, true = ledger.up.astype(np.int64), codes[example]
+    is_label = np.where(up >= 0, up == true, ledger.down != true)  # one-vs-rest lowers an output of another class alone
+    weighted = bool(np.any((problem.weight != 0.0) & (problem.weight != 1.0)))
+    if weighted != ledger.weighted:
+        raise ValueError("sample_weight is not what the model was trained on")
+    if not is_label.all():
+        raise ValueError(OTHER_DATA)
+    state = ledger.state(problem.rows.sparse, None)
+    ledger.replay_into(state, problem.rows, ledger.example, slice(0, len(ledger)))
+    _check_weights(state, run)
+    is_relative = run.heaviest.size > 0 and float(problem.weight.max(initial=0.0)) > 1.0
+    if weighted and not run.rule.spread and not is_relative:  # else other examples than the mistaken ones matter, too
+        _check_presented(run, problem, gaps)
+
+
+def _check_presented(earlier: Run, problem: Problem, gaps: Gaps) -> None:
+    """Raise where the mistakes of a run, presented alone, are not corrected as they were."""
+    run = Run(
+        *(earlier.classes, earlier.last.d),
+        bias=earlier.bias,
+        tie=earlier.tie,
+        multi_class=earlier.multi_class,
+        average=False,
+        scored=False,
+        rule=earlier.rule,
+    )
+    run.heaviest = np.ones(earlier.heaviest.size)
+    rehearsal = Rehearsal(earlier, problem, gaps, NO_ORDER)
+    for _ in earlier.ledger.pass_starts:
+        run.ledger.begin_pass()
+        rehearsal.make_pass(run, problem)
+    _check_weights(run.last, earlier)
+
+
+def _check_weights(state: Flat, run: Run) -> None:
+    now, then = state.weights(), run.last.weights()
+    if not np.array_equal(now.coef, then.coef) or not np.array_equal(now.intercept, then.intercept):
+        raise ValueError(OTHER_DATA)
 
 
 def _presented(problem: Problem) -> Array | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from separatrix.engine.orders import Gaps, gaps_for
 from separatrix.engine.presenting import Problem
-from separatrix.engine.rehearsal import Rehearsal, check_order
+from separatrix.engine.rehearsal import Rehearsal, check_mistakes, check_order
 from separatrix.engine.rows import Floats, Ints
 from separatrix.engine.run import Run
 from separatrix.engine.stopping import History
@@ -49,8 +49,7 @@ class Forgetting:
     @classmethod
     def of(cls, earlier: LinearLearner, problem: Problem, forgotten: Ints, why: str = "") -> Forgetting:
         """Return the order without some examples, sorted, of a fitted learner and what it was trained on."""
-        run = earlier.run_
-        gaps = run.gaps if run.gaps.numbers.size else gaps_for(run.order, problem.rows, problem.codes)
+        run, gaps = earlier.run_, _gaps_of(earlier.run_, problem)
         check_order(run, problem, gaps)
         on_forgotten = np.flatnonzero(np.isin(run.ledger.example, forgotten))
         first = int(on_forgotten[0]) if on_forgotten.size else None
@@ -93,6 +92,17 @@ class Forgetting:
         if _has_lost_variance(earlier):
             return "variances have shrunk to 0, where examples may be misjudged without a correction"
         return ""
+
+
+def check_data(earlier: LinearLearner, problem: Problem) -> None:
+    """Raise where the mistakes of a fitted learner show that it was fitted on other data than these."""
+    gaps = _gaps_of(earlier.run_, problem)
+    check_order(earlier.run_, problem, gaps)
+    check_mistakes(earlier.run_, problem, gaps)
+
+
+def _gaps_of(run: Run, problem: Problem) -> Gaps:
+    return run.gaps if run.gaps.numbers.size else gaps_for(run.order, problem.rows, problem.codes)
 
 
 def _has_lost_variance(run: Run) -> bool:

@@ -13,7 +13,7 @@ from separatrix.engine.orders import Gaps
 from separatrix.engine.parcel import Parcel
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Ints, feature_names_of
-from separatrix.learners.forgetting import Forgetting
+from separatrix.learners.forgetting import Forgetting, check_data
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.model import unfitted
 from separatrix.training.forgetting.rows import check_count, left
@@ -71,6 +71,7 @@ def trained_on(learner: LinearLearner, fit: Fit) -> Problem:
     for same, what in ((same_rows, "X"), (same_labels, "y"), (same_weights, "sample_weight, X_val or random_state")):
         if not same:
             raise DataError(f"{what} is not what the model was trained on")
+    check_data(learner, problem)
     return problem
 
 
