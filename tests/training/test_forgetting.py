@@ -400,7 +400,13 @@ def test_the_command_says_what_it_did_and_refuses_in_one_line(tmp_path):
         ("--rows", "61"): "there is no row 61: the data have 60 rows, counted from 1",
         ("--rows", "0"): "there is no row 0: rows count from 1",
         ("--rows", "two"): "'two' is not a row number; use for example 17,23",
+        ("--rows", "9" * 20): f"there is no row {'9' * 20}\n",
         ("--rows", "5", "--remaining", tmp_path / "no" / "left.csv"): "no",
+        ("--rows", "5", "--remaining", data): "is both DATA and --remaining: name another file with --remaining",
+        ("--rows", "5", "-o", tmp_path / "." / "d.csv"): "is both DATA and -o",
+        ("--rows", "5", "--receipt", model): "is both -o and --receipt",
+        ("--rows", "5", "--key", tmp_path / "m.receipt.json"): "is both --receipt and --key",
+        ("--rows", ",".join(str(i + 1) for i in np.flatnonzero(Y == "up"))): "d.csv without the rows: a boundary needs two",
     }
     for options, message in refusals.items():
         error = run("forget", model, data, *options, status=2)
@@ -408,11 +414,13 @@ def test_the_command_says_what_it_did_and_refuses_in_one_line(tmp_path):
     assert "the checksums differ" in run("forget", model, tmp_path / "other.csv", "--rows", 1, status=2)
     run("train", data, "-o", tmp_path / "small.sepx", "--no-resume")
     assert "resume" in run("forget", tmp_path / "small.sepx", data, "--rows", 1, status=2)
+    run("train", data, "-o", tmp_path / "asked.sepx", "--ask", "1")
+    assert "was trained with --ask" in run("forget", tmp_path / "asked.sepx", data, "--rows", 1, status=2)
     bare = Perceptron(random_state=0).fit(X, Y)
     save(bare, tmp_path / "bare.sepx")
     assert "does not say how it was trained" in run("forget", tmp_path / "bare.sepx", data, "--rows", 1, status=2)
     assert "once" in run("check", tmp_path / "n.receipt.json", status=2)
-    assert model.read_bytes() == before
+    assert model.read_bytes() == before and len(data.read_text().splitlines()) == 61
 
 
 def test_held_out_data_are_named_again(tmp_path):

@@ -95,10 +95,11 @@ def _check_receipt(receipt: dict[str, Any], data: str, validate: str | None) -> 
     from separatrix.training.forgetting.checking import fault_of
 
     fault = fault_of(receipt, data, validate=validate)
-    rows = counted(len(receipt["removed"]["rows"]), "row")
+    n = len(receipt["removed"]["rows"])
+    gone = "the row that was removed" if n == 1 else f"the {n:,} rows that were removed"
     with reader_may_leave(0 if fault is None else 1):
         if fault is not None:
             click.echo(in_options(f"NOT VALID for {data}: {fault}"))
             return 1
-        click.echo(f"VALID: training on {data}, without the {rows} that were removed, gives what the receipt says")
+        click.echo(f"VALID: training on {data}, without {gone}, gives what the receipt says")
     return 0

@@ -65,7 +65,10 @@ def forget(
         check_can_forget(before.estimator)
         if before.facts.get("settings") is None:
             raise DataError(f"{model}: the model does not say how it was trained, so it cannot be trained without the rows")
-        done = forget_trained(Earlier(before, data, None, validate, True), numbers, 1, remaining)
+        earlier = Earlier(before, data, None, validate, True)
+        written = {"-o": output, "--receipt": receipt, "--remaining": remaining, "--key": key}
+        _check_apart({"DATA": [*earlier.source.files], "--validate": [] if validate is None else [validate]}, written)
+        done = forget_trained(earlier, numbers, 1, remaining)
         save(done.model, output)
         done.receipt["after"]["model"] = load(output, plain=True).sha256
         done.receipt.to_json(receipt)
@@ -81,6 +84,17 @@ def forget(
     if remaining is not None:
         click.echo(f"  the other rows are in {remaining}; to check: separatrix check {receipt} --data {remaining}")
     return 0
+
+
+def _check_apart(read: dict[str, list[str]], written: dict[str, Path | None]) -> None:
+    """Raise where a file that is written is one that is read, or another one that is written."""
+    owners = {Path(name).resolve(): what for what, names in read.items() for name in names}
+    for option, path in written.items():
+        if path is None:
+            continue
+        other = owners.setdefault(path.resolve(), option)
+        if other != option:
+            raise DataError(f"{path} is both {other} and {option}: name another file with {option}")
 
 
 def _numbers(text: str) -> list[int]:

@@ -30,7 +30,7 @@ from separatrix.learners.forgetting import Forgetting, trained
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.model import Model
 from separatrix.training.forgetting.refitting import order_from
-from separatrix.training.forgetting.rows import check_count, left, row_numbers
+from separatrix.training.forgetting.rows import ANY_NUMBER, TRAIN_AGAIN, check_count, left, row_numbers
 from separatrix.training.memory import InMemory, is_in_memory
 from separatrix.training.options import TrainOptions
 from separatrix.training.parts import learner_of
@@ -94,7 +94,6 @@ def are_same(one: Rows, other: Rows) -> bool:
     return all(np.array_equal(getattr(one.source, name), getattr(other.source, name)) for name in names)
 
 
-ANY_NUMBER = 1 << 62
 OTHER_FEATURES = "the features were fitted again without the rows, and have changed"
 
 
@@ -105,6 +104,9 @@ class Earlier:
         self.model, self.facts, self.plain = model, model.facts, plain
         if "data" not in self.facts or "settings" not in self.facts:
             raise DataError("the model has no checksum of what it was trained on, and cannot forget rows; train it again")
+        if (b := self.facts["settings"].get("ask")) is not None:
+            why = "which labels it asked for depends on all rows before"
+            raise DataError(f"the model was trained with ask={b:g}, and cannot forget rows: {why}; {TRAIN_AGAIN}")
         self.given = data, label
         self.gaps = Gaps(np.array(self.facts.get("forgotten", ()), np.int64), 1)
         self.options = options_of(self.facts["settings"], data, label, validate, model.estimator.class_weight)
@@ -163,7 +165,13 @@ class Earlier:
             if keep is not None:
                 with replacing(keep) as temporary:
                     shutil.copyfile(paths[0], temporary)
-            yield replace(self.options, data=paths)  # type: ignore[arg-type]
+            try:
+                yield replace(self.options, data=paths)  # type: ignore[arg-type]
+            except DataError as error:
+                message = str(error)
+                for path, name in zip(paths, self.source.files, strict=True):
+                    message = message.replace(path, f"{name} without the rows")
+                raise DataError(message) from None
 
 
 class Retrained(NamedTuple):

@@ -13,6 +13,8 @@ from separatrix.data.errors import DataError, counted
 from separatrix.engine.rows import Array, Ints
 from separatrix.learners.linear_base import LinearLearner
 
+ANY_NUMBER = 1 << 62
+"""Stands for the number of rows where it is not known yet."""
 TRAIN_AGAIN = "train it again on the data without the rows"
 
 
@@ -27,7 +29,8 @@ def row_numbers(rows: Any, n: int, first: int) -> Ints:
         if int(number) < first:
             raise DataError(f"there is no row {number}: rows count from {first}")
         if int(number) >= first + n:
-            raise DataError(f"there is no row {number}: the data have {counted(n, 'row')}, counted from {first}")
+            have = "" if n == ANY_NUMBER else f": the data have {counted(n, 'row')}, counted from {first}"
+            raise DataError(f"there is no row {number}{have}")
     numbers = np.unique(np.array([int(number) - first for number in named], np.int64))
     if len(numbers) == n:
         raise DataError("every row is to be forgotten: nothing is left to learn from")
