@@ -1,5 +1,6 @@
 """Forgetting rows equals training without them, bit for bit, whatever is trained, on what, and in which order."""
 
+import json
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from separatrix import AveragedPerceptron, PassiveAggressive, Perceptron, Pocket
 from separatrix.engine import orders
 from separatrix.engine.rules import MULTI_CLASS, ORDERS, RULES, TIES
 from separatrix.modelfile.archive import learned_checksum
+from separatrix.training.forgetting.checking import fault_of
 from separatrix.training.forgetting.forget import forget
 from separatrix.training.forgetting.refitting import Fit, fit_left, order_from
 from support.scale import counts
@@ -137,6 +139,8 @@ def forget_a_case(seed):
             fit = fit.without(rows)
             fresh = fit_left(model, order_from(receipt["order"]), fit)
             assert learned_checksum(fresh) == learned_checksum(after) == receipt["after"]["learned"]
+            if rng.random() < 0.2:
+                assert fault_of(json.loads(json.dumps(receipt)), fit.X, fit.y, **fit.settings) is None
             kinds.append(
                 "beginning" if receipt["replay"]["why"] else "free" if not receipt["replay"]["presented"] else "part"
             )

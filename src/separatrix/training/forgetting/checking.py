@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from separatrix.engine.parcel import Parcel, StateError
+from separatrix.learners.forgetting import Forgetting
+from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import learned_checksum
 from separatrix.modelfile.model import Model
 from separatrix.modelfile.registry import CLASSIFIERS
 from separatrix.training.forgetting.receipt import ReceiptError
-from separatrix.training.forgetting.refitting import Fit, featurized, fit_left, order_from
+from separatrix.training.forgetting.refitting import (
+    Fit,
+    featurized,
+    figures_of,
+    fit_left,
+    order_document,
+    order_from,
+    parameters_document,
+)
 from separatrix.training.forgetting.retraining import OtherRowsError, retrained
 
 
@@ -37,17 +49,46 @@ def fault_of(receipt: dict[str, Any], data: Any, label: Any = None, *, validate:
         return str(error)
     except (KeyError, TypeError, IndexError, AttributeError, StateError) as error:
         raise ReceiptError(f"the receipt is damaged: {type(error).__name__} {str(error)[:80]}") from None
-    if learned_checksum(model) == receipt["after"]["learned"]:
-        return None
     learner = model.estimator if isinstance(model, Model) else model
-    counts = f"{learner.n_mistakes_:,} mistakes in {learner.n_iter_:,} passes"
-    said = f"{receipt['after']['mistakes']:,} in {receipt['after']['passes']:,}"
-    return f"training on them gives another model ({counts}; the receipt says {said})"
+    if learned_checksum(model) != receipt["after"]["learned"]:
+        counts = f"{learner.n_mistakes_:,} mistakes in {learner.n_iter_:,} passes"
+        said = f"{receipt['after']['mistakes']} in {receipt['after']['passes']}"
+        return f"training on them gives another model ({counts}; the receipt says {said})"
+    facts = [*_facts(learner), *([("training", "label", model.facts["label"])] if "settings" in receipt["training"] else ())]
+    for part, name, value in facts:
+        if (said := receipt[part].get(name)) != json.loads(json.dumps(value)):
+            return f"training gives the model of the receipt, but {name} is {value!r:.60}; the receipt says {said!r:.60}"
+    return None
+
+
+def _facts(learner: LinearLearner) -> Iterator[tuple[str, str, Any]]:
+    """Yield what a receipt says of the model that was left, by part and name."""
+    run = learner.run_
+    order = order_document(Forgetting(run.seed, run.gaps), run.order, run.rows_seen)
+    parts = {"after": figures_of(learner), "order": order, "training": parameters_document(learner)}
+    for part, facts in parts.items():
+        yield from ((part, name, value) for name, value in facts.items())
+    yield "replay", "steps", int(learner.n_seen_)
 
 
 def _check(receipt: dict[str, Any]) -> None:
-    """Raise where the order of a receipt cannot be one."""
-    order = receipt["order"]
+    """Raise where the parts of a receipt contradict each other, or its order cannot be one."""
+    removed, before, after, order = (receipt[part] for part in ("removed", "before", "after", "order"))
+    rows = np.array(removed["rows"], np.int64) - int(removed["counted_from"])
+    all_rows = np.array(order["forgotten"] if order.get("rows_forgotten") is None else order["rows_forgotten"], np.int64)
+    n_examples = int(before["rows"]) - int(after["rows"])
+    figures = [*(after[name] for name in ("learned", "mistakes", "passes", "rows")), before["learned"], before["mistakes"]]
+    if None in figures or not rows.size or rows[0] < 0 or not 0 <= n_examples <= len(rows):
+        raise ReceiptError("the receipt is damaged: it does not say what was removed, from what, and what was left")
+    # Each counts the rows before it that are left: what was forgotten before has the same number, wherever it was.
+    left_before, all_left_before = rows - np.arange(len(rows)), (all_rows - np.arange(len(all_rows))).tolist()
+    if "settings" in receipt["training"]:
+        for number in left_before.tolist():
+            if number not in all_left_before or len(removed["checksums"]) != len(rows):
+                raise ReceiptError("the receipt is damaged: the rows that it names are not those that its order leaves out")
+            all_left_before.remove(number)
+    if receipt["changed"]["mistakes"] != after["mistakes"] - before["mistakes"]:
+        raise ReceiptError("the receipt is damaged: its numbers of mistakes contradict each other")
     numbers = np.array(order["forgotten"], np.int64)
     n = int(order["examples_once"])
     if numbers.ndim != 1 or np.any(numbers[1:] <= numbers[:-1]) or (numbers.size and not 0 <= numbers[0] <= numbers[-1] < n):

@@ -23,6 +23,7 @@ from separatrix.training.forgetting.receipt import FORMAT, KIND, Receipt
 from separatrix.training.forgetting.refitting import (
     Fit,
     featurized,
+    figures_of,
     fit_left,
     labelled,
     order_document,
@@ -157,8 +158,8 @@ def receipt_of(
             "checksums": [keyed(key, content) for content in row_contents],
             "checksums_are": KEY_NOTE,
         },
-        before={**_figures(then), "learned": keyed(key, learned_checksum(before)), "learned_is": "made with the same key"},
-        after={**_figures(now), "learned": learned_checksum(after)},
+        before={**figures_of(then), "learned": keyed(key, learned_checksum(before)), "learned_is": "made with the same key"},
+        after={**figures_of(now), "learned": learned_checksum(after)},
         changed={"mistakes": now.n_mistakes_ - then.n_mistakes_, "weights": changed_weights(then, now)},
         replay={
             "from_beginning": from_beginning,
@@ -173,12 +174,3 @@ def receipt_of(
     )
     receipt.key = key
     return receipt
-
-
-def _figures(learner: LinearLearner) -> dict[str, Any]:
-    return {
-        "rows": int(learner.run_.rows_seen),
-        "mistakes": int(learner.n_mistakes_),
-        "passes": int(learner.n_iter_),
-        "converged": bool(learner.converged_),
-    }

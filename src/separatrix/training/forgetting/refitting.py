@@ -131,3 +131,13 @@ def parameters_document(learner: LinearLearner) -> dict[str, Any]:
     values = {name: parcel.put_value(name, value) for name, value in learner.get_params(deep=False).items()}
     threshold = {} if learner.threshold_ is None else {"threshold": float(learner.threshold_)}
     return {"learner": learner.public_name(), "parameters": values} | threshold
+
+
+def figures_of(learner: LinearLearner) -> dict[str, Any]:
+    """Return what a receipt says of a training in figures."""
+    return {
+        "rows": int(learner.run_.rows_seen),
+        "mistakes": int(learner.n_mistakes_),
+        "passes": int(learner.n_iter_),
+        "converged": bool(learner.converged_),
+    }

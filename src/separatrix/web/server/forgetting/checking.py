@@ -40,8 +40,9 @@ def fault_of(receipt: dict[str, Any], folder: Path) -> str | None:
         return _fault_of_state(store, newest)
 
 
-def _claims(receipt: dict[str, Any]) -> list[Any]:
-    return [receipt.get(part) for part in ("removed", "before", "after", "replay", "store")]
+def _claims(receipt: dict[str, Any]) -> dict[str, Any]:
+    """Return what a receipt says, but for what is known only once the traces are erased."""
+    return {part: value for part, value in receipt.items() if part not in ("deleted", "backups")}
 
 
 def _fault_of_state(store: CommitStore, forgetting: Forgetting) -> str | None:
