@@ -19,6 +19,7 @@ from separatrix.web.server.storage import joining
 from support.scale import counts
 from support.served_store import FRESH, ServedStore
 from support.server_process import examples
+from web.server.forgetting.test_forget_traces import mistakes_of
 
 KINDS = ("features", "text", "vectors")
 RULES = ("perceptron", "pa1", "pa2", "arow")
@@ -132,6 +133,30 @@ def a_case(folder, seed):
 def test_forgetting_is_never_having_learned(tmp_path, count, monkeypatch):
     monkeypatch.setattr(joining, "SEGMENT", 7)  # so that small commits are joined
     assert {a_case(tmp_path, seed) for seed in range(count)} == set(KINDS)
+
+
+def test_a_commit_that_is_left_empty_hides_nothing_of_the_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(joining, "SEGMENT", 8)
+    stream = list(examples(40, names=30))
+    one, other = (ServedStore(tmp_path / name, keep_all=True) for name in ("a", "b"))
+    for store in (one, other):
+        for i, pair in enumerate(stream, 1):
+            if store is one or i not in (3, 20):
+                store.learn([pair])
+    mine, others = mistakes_of(one), mistakes_of(other)
+    undone = max(number for number in mine if number > 20 and number - 2 in others)
+    assert one.undo(mine[undone])["how"] == other.undo(others[undone - 2])["how"] == "replayed"
+    assert one.forget(3)["receipt"]["undos_dropped"] == []  # the commit of example 3 has no other
+    while one.writer._compacted(one.store.last):
+        pass
+    assert one.forget(20)["receipt"]["undos_dropped"] == [], "what was joined with the empty commit is still kept"
+    assert one.undo(1)["how"] == other.undo(1)["how"] == "replayed"
+    assert is_same(one, other)
+    told = one.crash()
+    one.open()
+    assert one.live_model.state() == told
+    one.crash()
+    other.crash()
 
 
 TABLE = {"age": [22, 38, 60, 41, 30, 55], "job": ["clerk", "cook", "clerk", "cook", "cook", None]}

@@ -184,7 +184,8 @@ def merged(commits: list[Commit]) -> Commit:
     sources = [source for commit in commits for source in commit.sources or [None] * len(commit.step)]
     has_kept_sources = any(commit.kept_sources is not None for commit in commits)
     kept_sources = [source for commit in commits for source in commit.kept_sources or [None] * commit.n]
-    all_kept = all(commit.kept is not None for commit in commits)
+    kept = [commit.kept for commit in commits if commit.kept is not None]
+    all_kept = bool(kept) and all(commit.kept is not None or not commit.n for commit in commits)
     concatenated = ("step", "up", "down", "correction", "shrink", "wrong_class", "kept_class")
     joined: dict[str, Any] = {name: np.concatenate([getattr(commit, name) for commit in commits]) for name in concatenated}
     return Commit(
@@ -205,6 +206,6 @@ def merged(commits: list[Commit]) -> Commit:
         sources=sources if has_sources else None,
         changes=sum(commit.changes for commit in commits) + sum(a[1] != b[0] for a, b in pairwise(ends)),
         ends=(ends[0][0], ends[-1][1]) if ends else (-1, -1),
-        kept=stacked([commit.kept for commit in commits if commit.kept is not None]) if all_kept else None,
+        kept=stacked(kept) if all_kept else None,
         kept_sources=kept_sources if has_kept_sources and all_kept else None,
     )

@@ -303,6 +303,9 @@ def relearned(store: CommitStore, undone: set[int], until: int) -> LiveModel | N
         commit = stored.commit
         if stored.undoes is not None:
             continue
+        if not commit.n:  # all of its examples were forgotten
+            examples = stored.examples
+            continue
         if commit.kept is None:
             return None
         classes += [label for _, label in commit.arrivals]
