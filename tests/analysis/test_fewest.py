@@ -153,6 +153,29 @@ def test_the_interval_holds_the_true_number(points, tie):
     assert found.optimal
 
 
+@pytest.mark.parametrize(
+    ("X", "y", "bias", "number"),
+    [
+        ([[0.199999999998], [0.2], [0.0], [0.30000000000000004], [0.0]], [1, 3, 3, 2, 0], True, 1),
+        ([[0.30000000000000004], [1e-14], [0.0], [0.0], [-0.30000000000000004]], [3, 0, 1, 2, 3], True, 2),
+        ([[0.0], [-0.03], [-1e13], [2.0000000000000002e-07], [-200.0]], [1, 3, 2, 3, 0], True, 1),
+        ([[-(2**45)], [-(2**45) - 4], [2**44], [-(2**44) - 2], [-(2**44) + 2]], [2, 0, 0, 1, 0], True, 1),
+        ([[0, 0], [-0.50000000000005, 1.4999999999999], [-1, 3], [-1e-13, -2e-13]], [3, 0, 1, 2], False, 1),
+    ],
+)
+def test_the_interval_closes_where_floating_point_cannot_separate_the_rest(X, y, bias, number):
+    found = fewest_mistakes(X, y, fit_intercept=bias, time_limit=30)
+    assert (found.lower, found.upper) == (number, number)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.filterwarnings("error")
+def test_the_smallest_floats_do_not_overflow(K):
+    X = np.array([[1, 2], [2, 1], [3, 1], [1, 1], [2, 2], [3, 3]]) * 5e-324
+    found = fewest_mistakes(X, np.arange(6) % K, time_limit=10)
+    assert found.optimal
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="only 1 class"):
         fewest_mistakes([[1.0], [2.0]], [1, 1])

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Real
@@ -132,7 +132,8 @@ def fewest_mistakes(
     check_two_classes(classes)
     tie_code(tie, len(classes), "joint")
     search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, time.monotonic() + float(time_limit))
-    search.run(float(time_limit))
+    with np.errstate(all="ignore"):  # where floating point overflows, exact arithmetic refuses what it found
+        search.run(float(time_limit))
     W = np.asarray(search.best_w).reshape(search.pairs.blocks, -1)
     d = rows.d
     intercept = W[:, d] if fit_intercept else np.zeros(len(W))
@@ -152,27 +153,32 @@ class _Search(Contradictions):
         self.best_w: Floats | Sequence[Fraction] = np.zeros(pairs.dim)
         self._take(np.zeros(pairs.dim))
 
-    def ask_prover(self, limit: float) -> None:
-        """Take the separator or the witness of a proof of separability; both are checked here."""
-        pairs, proofs = self.pairs, [Proof(0, 0, 0, False, "undecided")]
+    def ask_prover(self, allowed: NDArray[np.bool_], limit: float) -> Witness | None:
+        """Offer the separator of a proof about the allowed rows, or return its witness; both are checked here."""
+        pairs, which, proofs = self.pairs, np.flatnonzero(allowed), [Proof(0, 0, 0, False, "undecided")]
+        rows, codes = (pairs.rows, pairs.codes) if allowed.all() else (Rows(pairs.rows.source[which]), pairs.codes[which])
+        if not which.size:
+            return None
         with watched(time.monotonic() + limit), suppress(TimeUp):
-            proofs.append(prove(pairs.rows, pairs.codes, pairs.K, pairs.bias, False, proofs.append))
+            proofs.append(prove(rows, codes, pairs.K, pairs.bias, False, proofs.append))
         proof = proofs[-1]
         if proof.verdict == "separable" or (proof.verdict == "touching" and proof.ties == self.tie):
-            self._take(self._direction(proof.direction))
+            self._take(self._direction(proof.direction, Pairs(rows, codes, pairs.K, pairs.bias)))
         elif proof.witness is not None:
-            rows = np.array(proof.witness.rows, np.int64)
-            numbers = rows if pairs.K == 2 else rows * pairs.K + np.array(proof.witness.rivals)
+            witness = replace(proof.witness, rows=tuple(which[list(proof.witness.rows)].tolist()))
+            numbers = np.array(witness.rows, np.int64)
+            numbers = numbers if pairs.K == 2 else numbers * pairs.K + np.array(witness.rivals)
             is_strict = self.strict[np.searchsorted(self.pair_numbers, numbers)].any()
-            if is_strict and is_balanced(pairs, numbers, proof.witness.weights):
-                self.lower, self.proof, self.witnesses = 1, [proof.witness], [proof.witness]
+            if is_strict and is_balanced(pairs, numbers, witness.weights):
+                return witness
+        return None
 
-    def _direction(self, direction: Direction | Witness | None) -> Floats | list[Fraction]:
-        """Return a direction as one vector, of float64 where that is exact."""
+    def _direction(self, direction: Direction | Witness | None, pairs: Pairs) -> Floats | list[Fraction]:
+        """Return a direction that is about these pairs as one vector, of float64 where that is exact."""
         assert direction is not None
         if isinstance(direction, Witness):  # of wide data; the sum is rounded, and its mistakes are counted like any other's
-            coef, intercept = summed(self.pairs, direction)
-            return np.asarray(np.column_stack([coef, intercept]) if self.pairs.bias else coef).reshape(-1)
+            coef, intercept = summed(pairs, direction)
+            return np.asarray(np.column_stack([coef, intercept]) if pairs.bias else coef).reshape(-1)
         w = [number for vector in direction for number in vector]
         is_exact = all(abs(number) < 1 << 1000 and Fraction(float(number)) == number for number in w)
         return np.array([float(number) for number in w]) if is_exact else w
@@ -298,9 +304,6 @@ class _Search(Contradictions):
 
     def hit(self, until: float) -> None:
         """Raise the lower bound by minimum hitting sets of the witnesses, adding new witnesses from the examples outside."""
-        if not self.witnesses:
-            self._separate(np.ones(self.n, bool))
-            return
         while (left := until - time.monotonic()) > 0 and self.lower < self.upper:
             exact, hitting = self._minimum_hitting_set(left)
             if hitting is None:
@@ -308,10 +311,14 @@ class _Search(Contradictions):
             if exact > self.lower:
                 self.lower, self.proof = exact, list(self.witnesses)
             fresh = self.disjoint(~hitting)
-            self.witnesses += fresh
             if not fresh:
                 self._separate(~hitting)
+            if not fresh and self.lower < self.upper:  # linear programs in floating point have failed, or found all they can
+                proven = self.ask_prover(~hitting, until - time.monotonic())
+                fresh = [] if proven is None else [proven]
+            if not fresh:
                 return
+            self.witnesses += fresh
 
     def _separate(self, allowed: NDArray[np.bool_]) -> None:
         """Offer a separator of the allowed rows, which are separable as far as is known."""
@@ -326,6 +333,8 @@ class _Search(Contradictions):
 
     def _minimum_hitting_set(self, limit: float) -> tuple[int, NDArray[np.bool_] | None]:
         """Return a proven lower bound on the size of a hitting set of the witnesses, and a hitting set."""
+        if not self.witnesses:
+            return 0, np.zeros(self.n, bool)
         sets = [sorted(set(witness.rows)) for witness in self.witnesses]
         indptr = np.concatenate([[0], np.cumsum([len(s) for s in sets])])
         table = csr_array((np.ones(indptr[-1]), np.concatenate(sets), indptr), shape=(len(sets), self.n))
@@ -346,7 +355,9 @@ class _Search(Contradictions):
 
     def run(self, time_limit: float) -> None:
         """Narrow the interval while there is time and a gap: the verdict, the upper end, the lower end, the upper end."""
-        self.ask_prover(_PROVER_SHARE * time_limit)
+        witness = self.ask_prover(np.ones(self.n, bool), _PROVER_SHARE * time_limit)
+        if witness is not None:
+            self._prove([witness])
         if not self.upper:
             return
         if not self.is_small:

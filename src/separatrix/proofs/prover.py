@@ -30,7 +30,7 @@ from separatrix.proofs.search.rationals import Whole, dependency, root_above, ro
 from separatrix.proofs.search.refinement import search as refined_search
 from separatrix.proofs.search.rescaling import ORDINARY, MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
-from separatrix.proofs.search.separator_search import Failures, Field, decide
+from separatrix.proofs.search.separator_search import Failures, Field, decide, decide_exactly
 from separatrix.proofs.search.wide import WIDE, WidePairs, one_sided, separable
 
 Offer = Callable[[Proof], None]
@@ -173,11 +173,13 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         if exact is not None:
             return Face(which, exact, None)
         hard = np.union1d(hard, descent.hardest(2 * pairs.dim))
-    exactly = pairs.is_tiny and bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
-    answer = decide(field, hard, accept_separator, accept_witness, last_resort=exactly)
-    if answer is None:
+    answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
+    simple = decide_exactly(field, hard, accept_separator, accept_witness) if answer is None and pairs.is_tiny else None
+    is_last = isinstance(simple, Face) or bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
+    if answer is None and (simple is None or not is_last):  # a refined separator has a better margin than a vertex
         tell("refining linear programs")
         answer = refined_search(pairs, hard, accept_whole, accept_witness)
+    answer = simple if answer is None else answer
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
         return answer

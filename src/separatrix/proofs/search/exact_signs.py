@@ -75,7 +75,9 @@ def _signs_of_whole_floats(pairs: Pairs, which: Ints, w: Whole | Floats) -> Sign
     if np.abs(w).max() < 1 << 52 and (w.dtype == object or bool((w == np.floor(w)).all())):
         floats = w.astype(np.float64)
         length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max()))
-        if (pairs.norms[rows] * length < 2.0**50).all() and pairs.is_whole(rows):
+        with np.errstate(over="ignore"):
+            is_exact = bool((pairs.norms[rows] * length < 2.0**50).all()) and pairs.is_whole(rows)
+        if is_exact:
             return np.sign(pairs.leads_of(floats, which)).astype(np.int8)
     return _signs_of_integers(pairs, which, w)
 

@@ -139,16 +139,16 @@ def _decide_by_programs(
         work = np.union1d(work, result.pairs)
     if not last_resort:
         return None
-    return _decide_exactly(field, work, accept_separator, accept_witness)
+    return decide_exactly(field, work, accept_separator, accept_witness)
 
 
-def _decide_exactly(
+def decide_exactly(
     field: Field,
     work: Ints,
     accept_separator: Callable[[Any], Answer | Failures],
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
 ) -> Answer | None:
-    """Continue the search with the exact simplex, which is too slow for large working sets without a time limit."""
+    """Search with the exact simplex alone, which is too slow for large working sets without a time limit."""
     exact_deadline = time.monotonic() + _EXACT_SECONDS
     for _ in range(200):
         check_time()
