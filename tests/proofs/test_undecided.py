@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from separatrix import certify, fewest_mistakes
+from separatrix.proofs.search.refinement import Program
 from support.exact_oracle import answer
 from support.scale import counts, scaled
 
@@ -145,3 +146,17 @@ def test_witnesses_with_pairs_of_weight_0_are_told_from_those_without(seed):
     X[np.flatnonzero(y == 1)[0], j] -= gap
     certificate = certify(X, y)
     assert (certificate.verdict, certificate.separation) == ("inseparable", "overlap") and certificate.verify(X, y)
+
+
+def test_tiny_sets_need_no_long_search_for_a_witness_that_does_not_exist(monkeypatch):
+    """Refined linear programs tried 400 times to find one; the exact simplex has told by then that there is none."""
+
+    def unasked(self):
+        raise AssertionError("the data are known to be separable")
+
+    monkeypatch.setattr(Program, "witnesses", unasked)
+    t = 2**44
+    X = [[t - 1, t, 3 * t + 1], [t + 2, -t + 2, -3 * t], [-2 * t - 1, -t - 2, -3 * t - 2], [-2 * t, -t, -3 * t - 1]]
+    certificate = certify([*X, [t - 1, 2 * t, 3 * t + 2]], [1, 1, 1, 0, 1])
+    lower, upper = certificate.margin
+    assert certificate.verdict == "separable" and upper <= lower * (1 + 1e-9)

@@ -178,7 +178,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     is_last = isinstance(simple, Face) or bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
     if answer is None and (simple is None or not is_last):  # a refined separator has a better margin than a vertex
         tell("refining linear programs")
-        answer = refined_search(pairs, hard, accept_whole, accept_witness)
+        answer = refined_search(pairs, hard, accept_whole, accept_witness if simple is None else None)
     answer = simple if answer is None else answer
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:

@@ -196,9 +196,12 @@ class Coordinates:
 
 
 def search(
-    pairs: Pairs, work: Ints, accept_separator: AcceptSeparator[Answer], accept_witness: AcceptWitness[Answer]
+    pairs: Pairs, work: Ints, accept_separator: AcceptSeparator[Answer], accept_witness: AcceptWitness[Answer] | None
 ) -> Answer | None:
-    """Return the accepted answer, or None where the solver fails or the data have too many dimensions."""
+    """Return the accepted answer, or None where the solver fails or the data have too many dimensions.
+
+    Where the data are known to be separable, `accept_witness` is None, and none is sought.
+    """
     if pairs.dim > _MOST_DIMENSIONS:
         return None
     most = max(100, 2 * pairs.dim)
@@ -224,7 +227,7 @@ def _solved(
     work: Ints,
     coordinates: Coordinates,
     accept_separator: AcceptSeparator[Answer],
-    accept_witness: AcceptWitness[Answer],
+    accept_witness: AcceptWitness[Answer] | None,
 ) -> Answer | Failures | None:
     """Return the answer that the program's solution gives, the pairs on which its separator fails, or None."""
     tried: set[bytes] = set()
@@ -236,6 +239,8 @@ def _solved(
         g = program.separator()
         if g is not None:
             return accept_separator(coordinates.back(g))
+        if accept_witness is None:
+            continue
         for support in program.witnesses():
             if support.tobytes() not in tried:
                 tried.add(support.tobytes())

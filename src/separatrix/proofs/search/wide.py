@@ -43,7 +43,7 @@ _SCORES_AT_ONCE = 1 << 22
 _MOST_TWINS = 1000
 _GOOD_GAP = 0.01
 """The relative width of the margin's interval at which the descent ends."""
-_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 64
+_PERCEPTRON_PASSES, _MOST_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 300, 64
 _BATCH, _ROUNDS, _MOST_PAIRS = 300, 60, 3000
 _WITNESS_CELLS = 2_000_000
 _DIRECTION_CELLS = 2_000_000
@@ -167,7 +167,7 @@ class WidePairs:
 
     def _mistakes(self) -> Sum:
         """Return the mistakes of a perceptron that stopped after a clean pass, or in time."""
-        run, _ = perceptron_run(self.pairs, "shuffle", _PERCEPTRON_PASSES)
+        run, _ = perceptron_run(self.pairs, "shuffle", _PERCEPTRON_PASSES, _MOST_PERCEPTRON_PASSES)
         example = np.asarray(run.ledger.example, np.int64)
         pairs = example if self.pairs.K == 2 else example * self.pairs.K + run.ledger.down
         return Sum(*(column.astype(dtype) for column, dtype in zip(np.unique(pairs, return_counts=True), "lf", strict=True)))
