@@ -53,8 +53,8 @@ class Data:
             except (LookupError, AttributeError) as problem:  # a text has no denominator
                 raise OSError(f"{path}, line {line}: a value is no number, or {problem!r} is no label") from None
         names, titles = cert["feature_names"], table[0][:column] + table[0][column + 1 :]
-        named = names is None or (names == titles if titled else [*map(type, names)] == [str] * cert["features"])
-        fine = named and (len(self.X), self.m) == (cert["examples"], cert["features"] + cert["bias"])
+        named = names is None or names == (titles if titled else [str(name) for name, _ in zip(names, titles, strict=True)])
+        fine = named and repr([len(self.X), self.m - cert["bias"]]) == repr([cert["examples"], cert["features"]])
         demand(fine and all(len(x) == self.m for x, _ in self.X), "it is for other data, or the rows differ in length")
 
     def direction(self, given):  # w as one list
@@ -64,7 +64,7 @@ class Data:
         return [rational(v) for w in given for v in w]
 
     def vector(self, i, rival):
-        demand(rival != self.y[i] and 0 <= rival < self.K, f"row {i} has no rival {rival}")
+        demand(type(i) is type(rival) is int and rival != self.y[i] and 0 <= rival < self.K, f"row {i} has no rival {rival}")
         return [v * ((k == self.y[i]) - (k == rival)) for k in range(self.K)[self.K == 2 :] for v in self.X[i][0]]
 
     def leads(self, w):  # (row, rival, ⟨w,a⟩) for every pair
@@ -87,7 +87,7 @@ class Data:
         least, w = rational(part["least"]), self.direction(part["direction"])
         square = sum(v * v for j, v in enumerate(w) if j % self.m < width)
         demand(least > 0 and min(lead for *_, lead in self.leads(w)) >= least, "a lead is below the least")
-        ordered = len(part) == 5 and 0 <= part["lower"] <= part["upper"] < 2**1024
+        ordered = len(part) == 5 and bool not in map(type, part.values()) and 0 <= part["lower"] <= part["upper"] < 2**1024
         fine = ordered and Q(part["lower"]) ** 2 * square <= least**2 and (width == self.m or self.K == 2)
         demand(fine, "the lower margin is too high, or K > 2 have a geometric one")
         total, weight = self.combination(part["weights"])
@@ -112,7 +112,7 @@ def check(cert, data):
     demand(fine and all(a < b for a, b in zip(cert["classes"], cert["classes"][1:])), "another format, or unsorted classes")
     unproven = ["ties", "witness"] if verdict == "separable" else ["margin", "geometric_margin", "mistake_bound"]
     unproven += ["spanning"] * (kind != "overlap") + ["direction"] * (kind in (None, "overlap"))
-    silent = len(cert) == 17 and (kind == "overlap" or cert["equations"] in (None, []))
+    silent = len(cert) == 17 and isinstance(cert["equations"], list) and (kind == "overlap" or not cert["equations"])
     demand(silent and all(cert[name] is None for name in unproven), "a claim is not proven")
     top = max(Q(sum(v * v for v in x), c * c) for x, c in data.X)
     demand(top <= radius <= top * (1 + Q(1, 10**9)), "the radius is not the largest norm")

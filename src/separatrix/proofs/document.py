@@ -96,7 +96,7 @@ def _any_direction_in(part: Any) -> Direction | Witness:
 
 
 def _direction_in(vectors: Any) -> Direction:
-    return tuple(tuple(_rational(number) for number in vector) for vector in vectors)
+    return tuple(tuple(_rational(number) for number in _of(list, vector)) for vector in _of(list, vectors))
 
 
 def _witness_out(witness: Witness | None) -> dict[str, Any] | None:
@@ -109,8 +109,8 @@ def _witness_in(part: Any) -> Witness | None:
     if part is None:
         return None
     _check_fields(part, ("rows", "rivals", "weights"))
-    rows, rivals = (tuple(_of(int, i) for i in part[name]) for name in ("rows", "rivals"))
-    return Witness(rows, rivals, tuple(_rational(weight) for weight in part["weights"]))
+    rows, rivals = (tuple(_of(int, i) for i in _of(list, part[name])) for name in ("rows", "rivals"))
+    return Witness(rows, rivals, tuple(_rational(weight) for weight in _of(list, part["weights"])))
 
 
 def _margin_out(part: MarginProof | None) -> dict[str, Any] | None:
