@@ -7,6 +7,7 @@ import { certified } from "../lab/engine/certificate.js";
 import { readCsv } from "../lab/engine/csv.js";
 import { randomSet } from "../lab/engine/data.js";
 import { decide } from "../lab/engine/decide.js";
+import { documentOf } from "../lab/engine/document.js";
 import { exactNearest } from "../lab/engine/exactpoint.js";
 import { Generator } from "../lab/engine/generator.js";
 import { nearestOf } from "../lab/engine/nearest.js";
@@ -49,6 +50,10 @@ test("fractions, linear systems and roots are exact", () => {
   const square = fraction(2n);
   assert.ok(root(square, -1) < root(square, 1) && root(square, 1) - root(square, -1) < 3e-16);
   assert.equal(root(fraction(9n, 4n), -1), 1.5);
+  for (const value of [1e300, 1e-300, 5e-324]) {
+    const [{ whole, shift }, side] = [wholeVectors([[value]]), value === 1e300 ? -1 : 1];
+    assert.equal(root(fraction(whole[0][0] ** 2n, 1n << BigInt(2 * shift)), side), value, "the square is no float");
+  }
   for (const normal of orthogonalBasis([[1n, 2n, 3n]], 3)) assert.equal(product(normal, [1n, 2n, 3n]), 0n);
   assert.equal(orthogonalBasis([[1n, 2n, 3n]], 3).length, 2);
 });
@@ -125,5 +130,16 @@ test("the nearest point of a hull is exact from any start, and at a corner, on a
       const scale = nearest[1] === 48n ? 25n : 1n;
       assert.deepEqual(sum.map((value) => value * scale), nearest.map((value) => value * total));
     }
+  }
+});
+
+test("points of any size end in a document or in one sentence", async () => {
+  const run = (points, more = {}) => documentOf({ ...lab.defaults, data: "points", points, ...more }, { lab });
+  for (const bias of [true, false]) {
+    const { certificate } = await run([[1e-300, 1e-300, "a"], [-1e-300, 2e-300, "b"]], { bias, passes: 3 });
+    assert.ok(certificate.verdict === "separable" && certificate.margin[0] > 8e-301 && certificate.margin[1] < 1.2e-300);
+    const far = await run([[1e153, 1, "a"], [-1e153, 2, "b"]], { bias });
+    assert.ok(far.converged && far.certificate.margin[0] > 9.9e152);
+    await assert.rejects(run([[0, 0, "a"], [1e200, 1, "b"]], { bias }), { message: "row 1 of X is too large to score: its squared norm is above the largest float64" });
   }
 });

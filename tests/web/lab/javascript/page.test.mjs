@@ -157,4 +157,6 @@ test("an axis has round ticks, and never only one", () => {
     const values = ticks(low, high, most);
     assert.ok(values.length >= 2 && values.length <= 2 * most + 3 && values.every((value) => value >= low && value <= high), String(values));
   }
+  assert.ok(ticks(1e17, 1e17 + 64, 5).length <= 50, "where the next whole number is no float, they end, too");
+  assert.ok(ticks(-1e-300, 2e-300, 5).length >= 2);
 });

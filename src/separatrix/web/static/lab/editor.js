@@ -134,7 +134,7 @@ export class Editor {
   _rounded(pixel) {
     const { frame } = this.viewer.picture;
     const [x0, x1] = frame.window;
-    const digits = Math.max(0, 2 - Math.floor(Math.log10(x1 - x0)));
+    const digits = Math.min(100, Math.max(0, 2 - Math.floor(Math.log10(x1 - x0))));
     return frame.fromPixels(pixel).map((/** @type {number} */ value) => Number(value.toFixed(digits)));
   }
 

@@ -115,8 +115,12 @@ export function ticks(low, high, most = 7) {
   const steps = [0.2, 0.5, 1, 2, 5, 10].map((factor) => factor * power);
   for (let s = steps.findIndex((step) => step >= rough); ; s -= 1) {
     const step = steps[s] ?? 10 * power;
-    const out = [];
-    for (let n = Math.ceil(low / step); n * step <= high; n += 1) out.push(Number((n * step).toPrecision(12)));
+    const first = Math.ceil(low / step); // far from 0, first + 1 may be first: so the ticks are counted
+    const out = /** @type {number[]} */ ([]);
+    for (let n = 0; n <= 10 * most && (first + n) * step <= high; n += 1) {
+      const tick = Number(((first + n) * step).toPrecision(12));
+      if (tick !== out.at(-1)) out.push(tick);
+    }
     if (out.length > 1 || s <= 0) return out;
   }
 }

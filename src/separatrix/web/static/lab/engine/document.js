@@ -101,6 +101,8 @@ export async function documentOf(recipe, surroundings) {
   }
   const lift = (/** @type {Vector} */ x) => (settings.bias ? [...mapFeatures(map, x), 1] : mapFeatures(map, x));
   const Z = X.map(lift);
+  const huge = Z.findIndex((z) => !Number.isFinite(dot(z, z)));
+  if (huge >= 0) throw new RecipeError(`row ${huge} of X is too large to score: its squared norm is above the largest float64`);
   const { run, machine } = await trained(X, Z, codes, classes.length, settings, test.map((i) => examples.X[i]), test.map((i) => allCodes[i]), map, lab, isCurrent);
   const { lines, path } = cut(run, lab, settings);
   const last = path?.at(-1) ?? null;

@@ -47,9 +47,13 @@ export function toText({ p, q }) {
   return q === 1n ? String(p) : `${p}/${q}`;
 }
 
+/** @param {bigint} value about how many bits it has */
+function size(value) {
+  return (value < 0n ? -value : value).toString(16).length * 4;
+}
+
 /** @param {Fraction} value @returns {number} the value as a float, accurate to the last digits */
 export function toNumber({ p, q }) {
-  const size = (/** @type {bigint} */ value) => (value < 0n ? -value : value).toString(16).length * 4;
   const shift = size(q) - size(p) + 80;
   const scaled = shift >= 0 ? (p << BigInt(shift)) / q : p / (q << BigInt(-shift));
   return shift > 1000 ? Number(scaled) * 2 ** -1000 * 2 ** (1000 - shift) : Number(scaled) * 2 ** -shift;
@@ -132,7 +136,9 @@ export function solved(M, b) {
  */
 export function root(square, side) {
   if (square.p === 0n) return 0;
-  let value = Math.sqrt(toNumber(square));
+  const half = Math.trunc((size(square.p) - size(square.q)) / 2); // 4^half brings the square near 1, so that it is a float
+  const near = half > 0 ? fraction(square.p, square.q << BigInt(2 * half)) : fraction(square.p << BigInt(-2 * half), square.q);
+  let value = Math.sqrt(toNumber(near)) * 2 ** half;
   const compared = (/** @type {number} */ candidate) => {
     const [m, e] = parts(candidate);
     const [left, right] = e >= 0 ? [(m * m * square.q) << BigInt(2 * e), square.p] : [m * m * square.q, square.p << BigInt(-2 * e)];
