@@ -147,6 +147,28 @@ def test_exports_the_picture_the_trace_and_the_program(page, lab_url, capsys):
     assert "3 4 3 [1.0, -3.0] 10.0" in printed
 
 
+def test_what_needs_steps_is_offered_where_there_are_steps(page, lab_url):
+    buttons = ["save-gif", "save-csv", "save-python", "save-page"]
+    page.goto(f"{lab_url}/#data=points")
+    page.wait_for_selector("#picture:visible")
+    assert page.is_enabled("#save-png") and not any(page.is_enabled(f"#{name}") for name in buttons)
+    visit(page, lab_url, "data=lecture:L4.1")
+    assert all(page.is_enabled(f"#{name}") for name in buttons)
+    page.select_option("#data", "csv")
+    page.click("#use-csv")
+    assert text_of(page, "message") == "There are no rows yet: paste some, or choose a file."
+    page.fill("#csv-text", "1,2,a\n3,4,a")
+    page.click("#use-csv")
+    sentence = "a boundary needs two classes: add an example of another class"
+    page.wait_for_function("text => document.querySelector('#message').innerText === text", arg=sentence)
+
+
+def test_a_run_of_very_many_passes_is_shown(page, lab_url):
+    visit(page, lab_url, "data=points&points=1e-300,1e-300,a;-1e-300,2e-300,b&passes=0&step=end")
+    assert text_of(page, "where").startswith("step 200000 of 200,000")
+    assert page.is_visible("#passes-panel svg") and not text_of(page, "message")
+
+
 def test_the_run_can_be_saved_as_a_page_that_opens_from_disk(page, browser, lab_url, tmp_path):
     visit(page, lab_url, "data=lecture:L4.1")
     _, kept = download(page, "save-page")

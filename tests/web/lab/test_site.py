@@ -118,6 +118,39 @@ def test_an_address_that_cannot_be_run_is_one_sentence(browser, host, state, mes
         assert text_of(page, "message") == message
 
 
+def test_the_way_back_leaves_a_lecture(browser, host):
+    with watched(browser, host) as page:
+        visit(page, host, "data=iris&passes=2")
+        page.evaluate("location.hash = 'lecture=example&screen=2'")
+        page.wait_for_selector("#caption:visible")
+        page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 1 of 8')")
+        page.go_back()
+        page.wait_for_function("() => document.querySelector('#summary').innerText.includes('iris')")
+        assert page.locator("#caption").count() == 0 and page.is_visible("#controls")
+        page.wait_for_function("() => location.hash.startsWith('#data=iris&passes=2')")
+
+
+def test_a_screen_that_cannot_be_run_shows_a_sentence_and_no_other_picture(browser, host, tmp_path):
+    with watched(browser, host) as page:
+        visit(page, host, "data=lecture:L4.1")
+        mine = tmp_path / "mine.json"
+        lecture = {"format": "separatrix lecture 1", "screens": [{}, {"caption": "Two", "recipe": {"data": "irsi"}}]}
+        mine.write_text(json.dumps(lecture))
+        page.set_input_files("#lecture-file", mine)
+        page.wait_for_function("() => document.querySelector('#message').innerText")
+        assert text_of(page, "message") == "this is not a lecture: screen 2: there is no data set called 'irsi'"
+        lecture["screens"][1]["recipe"] = {"data": "iris", "columns": [1, 9], "passes": 2}
+        mine.write_text(json.dumps(lecture))
+        page.set_input_files("#lecture-file", mine)
+        page.wait_for_selector("#caption")
+        page.keyboard.press("PageDown")
+        page.wait_for_function("() => document.querySelector('#message').innerText.includes('no feature number 9')")
+        assert not page.is_visible("#picture")
+        page.keyboard.press("PageUp")
+        page.wait_for_selector("#picture:visible")
+        assert not text_of(page, "message")
+
+
 def test_embedded_it_shows_the_picture_the_step_and_a_way_out(browser, host):
     with watched(browser, host, viewport={"width": 700, "height": 680}) as page:
         visit(page, host, "data=lecture:L4.1&step=4&embed=1")

@@ -87,7 +87,8 @@ class Recipe(BaseModel):
             X, names = X[:, self.columns], tuple(names[j] for j in self.columns)
             code.append(f"X = X[:, {self.columns}]")
         if len(np.unique(y)) < 2:
-            raise DataError("a boundary needs two classes: add a point of another class")
+            what = "a point" if self.data == "points" else "an example"
+            raise DataError(f"a boundary needs two classes: add {what} of another class")
         bias = examples.bias if self.bias is None else self.bias
         tie = self.tie or examples.tie
         if len(np.unique(y)) > 2 and tie == "+1":

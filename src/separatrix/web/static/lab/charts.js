@@ -1,6 +1,7 @@
 // The small charts beside the picture: the proof, the update, the passes.
 
 import { s } from "./dom.js";
+import { largest, smallest } from "./engine/extremes.js";
 import { ticks } from "./frame.js";
 import { count, num } from "./formatting.js";
 
@@ -181,7 +182,7 @@ export function passesChart(run, pass) {
   const box = { left: 34, right: 44, top: 18, bottom: 32 };
   const counts = run.doc.mistakes_per_pass;
   const scores = run.doc.held_out;
-  const most = Math.max(1, ...counts);
+  const most = Math.max(1, largest(counts));
   const x = scaled(0.5, counts.length + 0.5, box.left, width - box.right);
   const y = scaled(0, most, height - box.bottom, box.top);
   const chart = canvas(width, height, `mistakes in each of ${counts.length} passes: ${counts.slice(0, 20).join(", ")}`);
@@ -205,10 +206,10 @@ export function passesChart(run, pass) {
   }
   chart.append(words("pass", (box.left + width - box.right) / 2, height - 2, "axis", "middle"));
   if (scores) {
-    const low = Math.max(0, Math.min(...scores) - 0.05);
+    const low = Math.max(0, smallest(scores) - 0.05);
     const up = scaled(low, 1, height - box.bottom, box.top);
     chart.append(line(thinned(scores.length - 1).map((p) => [x(p + 1), up(scores[p])]), "accuracy"));
-    const best = scores.indexOf(Math.max(...scores));
+    const best = scores.indexOf(largest(scores));
     chart.append(s("circle", { cx: x(best + 1), cy: up(scores[best]), r: 6, class: "best" }));
     for (const value of [low, 1]) chart.append(words(`${Math.round(value * 100)} %`, width - box.right + 6, up(value) + 4, "tick accuracy-tick"));
   }

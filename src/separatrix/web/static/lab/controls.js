@@ -162,9 +162,11 @@ export class Controls {
     const text = h("textarea", { id: "csv-text", rows: 5, spellcheck: "false", placeholder: "width,height,kind\n1,2.5,a\n3,1,b" });
     text.value = this.recipe.csv;
     const most = this.choices.limits.csv;
+    const pasted = this.choices.defaults.file;
     const tooLong = (/** @type {string} */ file, /** @type {number} */ size) => `${file} has ${(size / 1e6).toFixed(1)} MB: the lab accepts at most ${most / 1e6} MB`;
     const use = (/** @type {string} */ csv, /** @type {string} */ file) => {
-      if (csv.length > most) this.onMessage(tooLong(file, csv.length));
+      if (!csv.trim()) this.onMessage(file === pasted ? "There are no rows yet: paste some, or choose a file." : `${file}: the file is empty`);
+      else if (csv.length > most) this.onMessage(tooLong(file, csv.length));
       else this._set({ csv, file, columns: [], positive: "" });
     };
     const upload = async (/** @type {Changed} */ event) => {
@@ -177,7 +179,7 @@ export class Controls {
     return h("div", { class: "csv" },
       h("label", { for: "csv-text" }, "Rows of numbers with the label last; a header line is optional"), text,
       h("div", { class: "fields" },
-        h("button", { type: "button", id: "use-csv", onclick: () => use(/** @type {HTMLTextAreaElement} */ (this.form.elements.namedItem("csv-text")).value, "pasted.csv") }, "Use these rows"),
+        h("button", { type: "button", id: "use-csv", onclick: () => use(/** @type {HTMLTextAreaElement} */ (this.form.elements.namedItem("csv-text")).value, pasted) }, "Use these rows"),
         this._field("csv-file", "or a file", h("input", { type: "file", id: "csv-file", accept: ".csv,.tsv,.txt,text/csv", onchange: upload }))));
   }
 }

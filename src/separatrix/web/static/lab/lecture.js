@@ -73,10 +73,15 @@ export class Lecture {
     this.go(at);
   }
 
-  leave() {
+  // Take the lecture off the page, for what is to be shown instead.
+  close() {
     this.screens = null;
     document.body.classList.remove("lecture");
     put(this.bar);
+  }
+
+  leave() {
+    this.close();
     this.onLeave();
   }
 

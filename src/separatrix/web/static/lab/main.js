@@ -125,7 +125,9 @@ async function run(t, views) {
     say("");
     show(doc, { t, views });
   } catch (error) {
-    if (mine === asked && !(error instanceof Superseded)) fail(error);
+    if (mine !== asked || error instanceof Superseded) return;
+    fail(error);
+    if (lecture.screens) byId("viewer").hidden = true; // else the picture of the screen before would stand below this caption
   } finally {
     clearTimeout(waiting);
   }
@@ -238,6 +240,7 @@ function refuse(error) {
 
 // Show what the address says.
 async function open() {
+  lecture.close(); // the address may have changed from that of a lecture: "back" in the browser does that
   const fragment = location.hash.slice(1);
   const { step, views, quiz, embed, lecture: named, screen, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
   const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });

@@ -2,6 +2,7 @@
 
 import { passesChart, proofChart, updateChart } from "./charts.js";
 import { h, put } from "./dom.js";
+import { largest } from "./engine/extremes.js";
 import { count, label, num, products, vec } from "./formatting.js";
 import { judged } from "./judgement.js";
 
@@ -229,7 +230,7 @@ export function passesPanel(panel, run, t) {
   const { doc } = run;
   const pass = run.passAt(t);
   const scores = doc.held_out;
-  const best = scores ? Math.max(...scores) : 0;
+  const best = scores ? largest(scores) : 0;
   const percent = (/** @type {number} */ value) => `${num(Math.round(value * 1000) / 10)} %`;
   put(panel,
     h("h2", null, "Passes ", h("small", null, `${doc.rule.asks === "sign" ? "mistakes" : "corrections"} in each`)),

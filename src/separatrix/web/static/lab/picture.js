@@ -349,6 +349,8 @@ export class Picture {
     taken.push(...this._wBoxes);
     const { example } = run.at(state.t);
     if (example !== null) taken[example] = [-10, -10, 10, 10].map((side, j) => places[example][j % 2] + side * (1 + radius / 10));
+    const { upcoming } = state;
+    if (upcoming !== null && upcoming !== undefined) taken[upcoming] = [-14, -14, 14, 14].map((side, j) => places[upcoming][j % 2] + side * (1 + radius / 14));
     const witness = state.witness && run.doc.certificate ? run.doc.certificate.witness : [];
     for (const { row } of witness) {
       const base = this._weightBase(places[row][1]);

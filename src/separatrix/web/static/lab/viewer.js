@@ -71,7 +71,7 @@ export class Viewer {
       h("label", { class: "speed" }, "steps ", this.tempo));
     this.live = h("p", { class: "hidden", role: "status", "aria-live": "polite", id: "live" });
     this.panels = Object.fromEntries(["quiz", "step", "proof", "certificate", "passes"].map((name) => [name, h("section", { class: "card", id: `${name}-panel`, "aria-label": name[0].toUpperCase() + name.slice(1) })]));
-    const takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Save" },
+    this.takeaways = h("div", { class: "takeaways", role: "group", "aria-label": "Save" },
       h("span", { class: "quiet" }, "Save"),
       button("save-png", "PNG", "Save the picture as PNG", () => savePng(this.canvas, fileName(this.run, "png"))),
       button("save-svg", "SVG", "Save the picture as SVG", () => save(fileName(this.run, "svg"), this.picture.toSvg(this.state), "image/svg+xml")),
@@ -83,7 +83,7 @@ export class Viewer {
     put(root,
       h("div", { class: "left" },
         h("section", { class: "card picture", "aria-label": "Picture" }, h("div", { class: "over" }, this.key, this.where, this.tools), this.stage,
-          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport), this.legend, this.note, takeaways),
+          h("div", { class: "scrubber" }, this.scrub, this.marks), h("div", { class: "under" }, transport), this.legend, this.note, this.takeaways),
         h("div", { class: "pair" }, this.panels.certificate, this.panels.passes)),
       h("div", { class: "right" }, this.panels.quiz, this.panels.step, this.panels.proof),
       this.live);
@@ -118,6 +118,7 @@ export class Viewer {
     this.state.t = this._clamped(state.t ?? 0);
     this.scrub.max = String(this.run.steps);
     this._legend(can);
+    for (const name of ["gif", "csv", "python", "page"]) this.takeaways.querySelector(`#save-${name}`)?.toggleAttribute("disabled", !this.run.steps);
     for (const name of ["proof", "certificate", "passes"]) this.panels[name].hidden = !this.run.steps;
     this.quiz.reset();
     this.panels.quiz.hidden = !this.quizzing || !this.run.steps;

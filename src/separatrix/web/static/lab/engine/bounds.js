@@ -1,5 +1,6 @@
 // The mistake bounds that apply to a run (L1 10, L2 7–8, L4 6, L5 4): what Python's `analysis/bounds.py` reports.
 
+import { largest } from "./extremes.js";
 import { dot } from "./maps.js";
 import { highestWrong } from "./machine.js";
 
@@ -20,7 +21,7 @@ export function boundsOf(facts) {
   const { settings, theorem, Z, nClasses, separator, passes } = facts;
   if (!theorem) return { bounds: [], why_no_bound: `none is known for rule='${settings.rule}' that can be evaluated on the data` };
   const joint = nClasses > 2;
-  const R2 = Math.max(...Z.map((z) => dot(z, z))) * (joint ? 2 : 1);
+  const R2 = largest(Z.map((z) => dot(z, z))) * (joint ? 2 : 1);
   /** @type {[string, number][]} */
   const possible = [];
   if (separator) {

@@ -4,6 +4,7 @@ import { readCsv } from "./csv.js";
 import { RecipeError } from "./errors.js";
 import { Generator } from "./generator.js";
 import { asLabels } from "./labels.js";
+import { checkData } from "./recipe.js";
 
 /** @import { Examples, Lab, Label, Point, Recipe, Vector } from "./types.js" */
 
@@ -18,6 +19,7 @@ const TRIES = 400;
  */
 export async function examplesOf(recipe, lab, readSet) {
   const { data } = recipe;
+  checkData(data, lab);
   if (data === "points") return drawn(recipe.points);
   if (data === "random") {
     const { X, labels } = randomSet(recipe.n, recipe.classes, recipe.gap, recipe.noise, recipe.seed);
@@ -26,7 +28,6 @@ export async function examplesOf(recipe, lab, readSet) {
   if (data === "csv") return readCsv(recipe.csv, recipe.file);
   const lecture = lab.lectures.find(({ name }) => `lecture:${name}` === data);
   if (lecture) return { name: data, X: lecture.points, labels: lecture.labels, features: null, bias: lecture.bias, tie: lecture.tie };
-  if (!lab.sets.includes(data)) throw new RecipeError(`there is no data set called '${data}'`);
   const { features, labels, X } = await readSet(data);
   return { name: data, X, labels, features, bias: true, tie: "mistake" };
 }

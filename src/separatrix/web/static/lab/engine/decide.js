@@ -1,5 +1,6 @@
 // Gordan's alternative, decided exactly: a w with ⟨w,a⟩ > 0 for every a, or weights λ > 0 on a few a with Σλa = 0.
 
+import { largest } from "./extremes.js";
 import { nearestOf } from "./nearest.js";
 import { product, wholeVectors } from "./rationals.js";
 import { feasible } from "./simplex.js";
@@ -30,7 +31,7 @@ export function decide(vectors, deadline, hint = null) {
   const zero = vectors.findIndex((vector) => vector.every((value) => value === 0n));
   if (zero >= 0) return { witness: [{ at: zero, p: 1n }], q: 1n };
   // Floating point finds the candidates, in coordinates of about size 1: columns are scaled by powers of two, rows to length 1.
-  const bits = Math.max(...vectors.map((vector) => Math.max(...vector.map((value) => (value < 0n ? -value : value).toString(16).length)))) * 4;
+  const bits = largest(vectors.map((vector) => largest(vector.map((value) => (value < 0n ? -value : value).toString(16).length)))) * 4;
   const shift = Math.max(0, bits - 900);
   const floats = vectors.map((vector) => vector.map((value) => leading(value, shift)));
   const scales = floats[0].map((_, j) => 2 ** -Math.ceil(Math.log2(floats.reduce((most, row) => Math.max(most, Math.abs(row[j])), 0) || 1)));

@@ -4,6 +4,7 @@ import { boundsOf } from "./bounds.js";
 import { certified } from "./certificate.js";
 import { againstTheRest, examplesOf } from "./data.js";
 import { RecipeError, Superseded } from "./errors.js";
+import { largest } from "./extremes.js";
 import { heldOutAccuracy } from "./heldout.js";
 import { classesOf, encoded } from "./labels.js";
 import { KernelMachine, LinearMachine, gramMatrix } from "./machine.js";
@@ -78,7 +79,7 @@ async function prepared(recipe, { lab, readSet }) {
   const examples = recipe.columns.length ? { ...chosen, X: chosen.X.map((x) => recipe.columns.map((j) => x[j])) } : chosen;
   const features = recipe.columns.length ? recipe.columns.map((j) => all[j]) : all;
   const classes = classesOf(examples.labels);
-  if (classes.length < 2) throw new RecipeError("a boundary needs two classes: add a point of another class");
+  if (classes.length < 2) throw new RecipeError(`a boundary needs two classes: add ${recipe.data === "points" ? "a point" : "an example"} of another class`);
   return { source: { features: all, classes: classesOf(source.labels).slice(0, 40).map(String) }, examples, features, classes, codes: encoded(classes, examples.labels) };
 }
 
@@ -224,7 +225,7 @@ function proven(run, machine, Z, codes, classes, settings, lab, withBounds) {
   const examples = run.mistakes.step.map((step) => run.steps[step - 1]);
   const facts = { settings, theorem, Z, codes, nClasses: K, passes: run.perPass.length, nMistakes: run.nMistakes, errors: run.errors, mistakes: run.mistakes, examples, separator, start: Array.from(/** @type {LinearMachine} */ (machine).w), complete: run.nMistakes === examples.length };
   return {
-    R2: Math.max(...Z.map((z) => dot(z, z))) * (K > 2 ? 2 : 1),
+    R2: largest(Z.map((z) => dot(z, z))) * (K > 2 ? 2 : 1),
     separator,
     proof: theorem === "perceptron",
     ...(withBounds ? boundsOf(facts) : { bounds: [], why_no_bound: "" }),

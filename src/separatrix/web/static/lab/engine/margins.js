@@ -1,5 +1,6 @@
 // The widest margins: of separators through the origin of x̃, where the theorems live, and with a bias that costs nothing.
 
+import { largest, smallest } from "./extremes.js";
 import { dot } from "./maps.js";
 import { highestWrong } from "./machine.js";
 import { nearestOf, nearestPoint } from "./nearest.js";
@@ -56,7 +57,7 @@ export function leastLead(w, Z, codes, nClasses) {
 export function unitSeparator(w, Z, codes, nClasses) {
   const length = Math.sqrt(dot(w, w));
   const u = w.map((value) => value / length);
-  const radius = Math.sqrt(Math.max(...Z.map((z) => dot(z, z))) + 1);
+  const radius = Math.sqrt(largest(Z.map((z) => dot(z, z))) + 1);
   const gamma = leastLead(u, Z, codes, nClasses) - 4 * (Z[0].length + 2) * Number.EPSILON * radius; // less a bound on the rounding
   return gamma > 0 ? { u, gamma } : null;
 }
@@ -73,7 +74,7 @@ export function unitSeparator(w, Z, codes, nClasses) {
 export function widestMargin(Z, codes, nClasses, bias, deadline) {
   const m = Z[0].length;
   if (bias && nClasses === 2) return betweenHulls(Z, codes, deadline);
-  const far = bias ? 300 * Math.sqrt(Math.max(...Z.map((z) => dot(z, z)))) : 1; // so large a feature that its weight costs next to nothing
+  const far = bias ? 300 * Math.sqrt(largest(Z.map((z) => dot(z, z)))) : 1; // so large a feature that its weight costs next to nothing
   const stretched = bias ? Z.map((z) => [...z.slice(0, -1), far]) : Z;
   const pairs = pairsOf(stretched, codes, nClasses);
   const { x, corral } = nearestOf(pairs.map(({ vector }) => vector), deadline);
@@ -106,7 +107,7 @@ function betweenHulls(Z, codes, deadline) {
   const X = Z.map((z) => z.slice(0, -1));
   const { x, corral } = shortestDifference(X, codes, deadline);
   const projections = [0, 1].map((c) => X.filter((_, i) => codes[i] === c).map((row) => dot(row, x)));
-  const [high, low] = [Math.max(...projections[0]), Math.min(...projections[1])];
+  const [high, low] = [largest(projections[0]), smallest(projections[1])];
   const rows = new Set(corral.flatMap(({ key }) => [Math.floor(key / Z.length), key % Z.length]));
   return scaled([...x, -(low + high) / 2], Z, codes, 2, true, [...rows].sort((a, b) => a - b));
 }

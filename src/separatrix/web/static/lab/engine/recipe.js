@@ -31,10 +31,17 @@ export function checkedRecipe(given, lab) {
   for (const key of /** @type {("data" | "csv" | "file" | "positive")[]} */ (["data", "csv", "file", "positive"])) {
     if (typeof recipe[key] !== "string") throw new RecipeError(`${key} must be text`);
   }
+  checkData(recipe.data, lab);
   if (!Array.isArray(recipe.points) || recipe.points.length > lab.limits.points || !recipe.points.every(isPoint)) throw new RecipeError(`points must be at most ${lab.limits.points} triples of two numbers and a label`);
   const columns = recipe.columns;
   if (!Array.isArray(columns) || columns.length > 2 || !columns.every((j) => Number.isInteger(j) && j >= 0)) throw new RecipeError("columns must be at most two numbers of features");
   return recipe;
+}
+
+/** @param {string} data @param {Lab} lab */
+export function checkData(data, lab) {
+  const known = ["points", "random", "csv", ...lab.sets, ...lab.lectures.map(({ name }) => `lecture:${name}`)];
+  if (!known.includes(data)) throw new RecipeError(`there is no data set called '${data}'`);
 }
 
 /** @param {unknown} point */

@@ -1,6 +1,7 @@
 // Held-out examples: the split of scikit-learn's `train_test_split(..., stratify=y)`, draw for draw.
 
 import { RecipeError } from "./errors.js";
+import { largest } from "./extremes.js";
 import { Twister } from "./twister.js";
 
 /**
@@ -33,7 +34,7 @@ function approximateMode(counts, draws, random) {
  */
 export function stratifiedSplit(codes, share, seed) {
   const n = codes.length;
-  const nClasses = Math.max(...codes) + 1;
+  const nClasses = largest(codes) + 1;
   const members = Array.from({ length: nClasses }, (_, k) => codes.flatMap((code, i) => (code === k ? [i] : [])));
   const counts = members.map((each) => each.length);
   const nTest = Math.ceil(share * n);
