@@ -7,11 +7,12 @@ import { certified } from "../lab/engine/certificate.js";
 import { readCsv } from "../lab/engine/csv.js";
 import { randomSet } from "../lab/engine/data.js";
 import { decide } from "../lab/engine/decide.js";
+import { mainDirections, principal } from "../lab/engine/directions.js";
 import { documentOf } from "../lab/engine/document.js";
 import { exactNearest } from "../lab/engine/exactpoint.js";
 import { Generator } from "../lab/engine/generator.js";
 import { nearestOf } from "../lab/engine/nearest.js";
-import { principal } from "../lab/engine/plane.js";
+import { planeOf } from "../lab/engine/plane.js";
 import { fraction, orthogonalBasis, product, root, solved, toNumber, toText, wholeVectors } from "../lab/engine/rationals.js";
 import { checkedRecipe } from "../lab/engine/recipe.js";
 import { Twister } from "../lab/engine/twister.js";
@@ -84,6 +85,26 @@ test("principal directions", () => {
   const [first, second] = principal([[2, 1], [1, 2]]);
   assert.ok(Math.abs(first.value - 3) < 1e-12 && Math.abs(second.value - 1) < 1e-12);
   assert.ok(Math.abs(Math.abs(first.vector[0]) - Math.SQRT1_2) < 1e-12);
+});
+
+test("principal directions of wide rows are those of narrow ones, in little time", () => {
+  const random = new Generator([1]);
+  const draw = (n, d) => Array.from({ length: n }, () => Array.from({ length: d }, (_, j) => (random.random() - 0.5) * (j === 7 ? 40 : j === 3 ? 10 : 1)));
+  const began = performance.now();
+  for (const [n, d] of [[30, 300], [200, 300], [60, 1000]]) {
+    const [first, second] = mainDirections(draw(n, d));
+    assert.ok(Math.abs(first.vector[7]) > 0.9 && Math.abs(second.vector[3]) > 0.7, `${n} × ${d}`);
+    assert.ok(Math.abs(Math.hypot(...first.vector) - 1) < 1e-12);
+  }
+  const names = Array.from({ length: 300 }, (_, j) => `x${j}`);
+  for (const X of [[names.map(() => 1), names.map(() => 2)], [names.map(() => 1), names.map(() => 1)], draw(100, 300)]) {
+    for (const last of [null, [names.map((_, j) => Number(j < 2))], [names.map(() => 1)]]) {
+      const [a, b] = planeOf(X, names, false, last).across;
+      const inner = a.reduce((sum, value, j) => sum + value * b[j], 0);
+      assert.ok(Math.abs(inner) < 1e-9 && Math.abs(Math.hypot(...a) - 1) < 1e-9 && Math.abs(Math.hypot(...b) - 1) < 1e-9);
+    }
+  }
+  assert.ok(performance.now() - began < 10_000); // with a full decomposition it is minutes
 });
 
 test("CSV: titles, delimiters, quotes, missing labels, and what is wrong where", () => {

@@ -1,55 +1,10 @@
 // The plane of the picture: the two features themselves, (x, 1) for a single feature, or a projection of more.
 
+import { mainDirections, unit, without } from "./directions.js";
+import { smallest } from "./extremes.js";
 import { dot } from "./maps.js";
 
 /** @import { Plane, Vector } from "./types.js" */
-
-const SWEEPS = 60;
-
-/**
- * The orthonormal eigenvectors of a symmetric matrix, that of the largest eigenvalue first, by Jacobi's method.
- * @param {number[][]} matrix
- * @returns {{ value: number, vector: Vector }[]}
- */
-export function principal(matrix) {
-  const n = matrix.length;
-  const A = matrix.map((row) => [...row]);
-  /** @type {number[][]} */
-  const V = matrix.map((_, i) => matrix.map((__, j) => (i === j ? 1 : 0)));
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
-    let off = 0;
-    for (let p = 0; p < n; p += 1) {
-      for (let q = p + 1; q < n; q += 1) {
-        off += A[p][q] ** 2;
-        if (A[p][q] === 0) continue;
-        const theta = (A[q][q] - A[p][p]) / (2 * A[p][q]);
-        const t = Math.sign(theta || 1) / (Math.abs(theta) + Math.sqrt(theta ** 2 + 1));
-        const c = 1 / Math.sqrt(t ** 2 + 1);
-        const s = t * c;
-        for (let k = 0; k < n; k += 1) [A[k][p], A[k][q]] = [c * A[k][p] - s * A[k][q], s * A[k][p] + c * A[k][q]];
-        for (let k = 0; k < n; k += 1) [A[p][k], A[q][k]] = [c * A[p][k] - s * A[q][k], s * A[p][k] + c * A[q][k]];
-        for (let k = 0; k < n; k += 1) [V[k][p], V[k][q]] = [c * V[k][p] - s * V[k][q], s * V[k][p] + c * V[k][q]];
-      }
-    }
-    if (off === 0) break;
-  }
-  const pairs = matrix.map((_, j) => ({ value: A[j][j], vector: V.map((row) => row[j]) }));
-  return pairs.sort((a, b) => b.value - a.value);
-}
-
-/** @param {Vector[]} rows @returns {number[][]} Σ rᵀr */
-function scatter(rows) {
-  const d = rows[0].length;
-  const sum = Array.from({ length: d }, () => new Array(d).fill(0));
-  for (const row of rows) for (let i = 0; i < d; i += 1) for (let j = 0; j < d; j += 1) sum[i][j] += row[i] * row[j];
-  return sum;
-}
-
-/** @param {Vector} v @returns {Vector} its length made 1 */
-function unit(v) {
-  const length = Math.sqrt(dot(v, v));
-  return v.map((value) => value / length);
-}
 
 /**
  * Up to two orthonormal directions that span most of the final weights, less their mean.
@@ -58,22 +13,31 @@ function unit(v) {
 function weightsSpan(W) {
   if (W.length === 1) return W[0].some((value) => value !== 0) ? [unit(W[0])] : [];
   const mean = W[0].map((_, j) => W.reduce((sum, w) => sum + w[j], 0) / W.length);
-  const [first, ...others] = principal(scatter(W.map((w) => w.map((value, j) => value - mean[j]))));
-  return [first, ...others].slice(0, 2).filter(({ value }) => value > 1e-18 * Math.max(first.value, 1e-300) && value > 0).map(({ vector }) => vector);
+  const [first, ...others] = mainDirections(W.map((w) => w.map((value, j) => value - mean[j])));
+  return [first, ...others].slice(0, 2).filter((direction) => direction !== undefined).filter(({ value }) => value > 1e-18 * Math.max(first.value, 1e-300) && value > 0).map(({ vector }) => vector);
 }
 
 /**
- * Two orthonormal directions: the given ones, then principal directions of the rest of the data.
+ * Two orthonormal directions: the given ones, then principal directions of the rest of the data; where no rest is left, any other.
  * @param {Vector[]} directions
  * @param {Vector[]} centred
  */
 function completed(directions, centred) {
   const out = [...directions];
+  const size = centred.reduce((sum, x) => sum + dot(x, x), 0);
   while (out.length < 2) {
-    const rest = centred.map((x) => out.reduce((left, u) => { const part = dot(x, u); return left.map((value, j) => value - part * u[j]); }, x));
-    out.push(principal(scatter(rest))[0].vector);
+    const [first] = mainDirections(centred.map((x) => without(x, out)));
+    const isRest = first !== undefined && first.value > 1e-24 * size;
+    out.push(unit(without(isRest ? first.vector : farthestAxis(out, centred[0].length), out)));
   }
   return out;
+}
+
+/** @param {Vector[]} directions @param {number} d @returns {Vector} the axis that has the least in common with the directions */
+function farthestAxis(directions, d) {
+  const shares = Array.from({ length: d }, (_, j) => directions.reduce((sum, u) => sum + u[j] ** 2, 0));
+  const chosen = shares.indexOf(smallest(shares));
+  return shares.map((_, j) => Number(j === chosen));
 }
 
 /**
