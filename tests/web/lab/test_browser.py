@@ -167,6 +167,16 @@ def test_a_run_of_very_many_passes_is_shown(page, lab_url):
     visit(page, lab_url, "data=points&points=1e-300,1e-300,a;-1e-300,2e-300,b&passes=0&step=end")
     assert text_of(page, "where").startswith("step 200000 of 200,000")
     assert page.is_visible("#passes-panel svg") and not text_of(page, "message")
+    assert "separable, but γ is too small for floating point" in text_of(page, "proof-panel")
+
+
+def test_of_many_classes_only_the_weights_that_change_are_listed(page, lab_url):
+    rows = "%0A".join(f"{k},{k * k},c{k}" for k in range(12))
+    visit(page, lab_url, f"data=csv&csv={rows}&passes=2&step=1")
+    assert page.locator("#step-panel .weights tbody tr").count() == 2
+    assert "The weights of the other 10 classes do not change." in text_of(page, "step-panel")
+    visit(page, lab_url, "data=iris&passes=2&step=1")
+    assert page.locator("#step-panel .weights tbody tr").count() == 3
 
 
 def test_the_run_can_be_saved_as_a_page_that_opens_from_disk(page, browser, lab_url, tmp_path):

@@ -151,6 +151,23 @@ def test_a_screen_that_cannot_be_run_shows_a_sentence_and_no_other_picture(brows
         assert not text_of(page, "message")
 
 
+def test_a_screen_without_points_offers_what_drawing_needs(browser, host, tmp_path):
+    with watched(browser, host, viewport={"width": 1366, "height": 768}) as page:
+        visit(page, host, "data=lecture:L4.1")
+        mine = tmp_path / "mine.json"
+        mine.write_text(json.dumps({"format": "separatrix lecture 1", "screens": [{}, {"recipe": {"data": "points"}}]}))
+        page.set_input_files("#lecture-file", mine)
+        page.wait_for_selector("#screen-title")
+        assert not page.is_visible("#tools"), "an example of the lectures is not edited in a lecture"
+        page.keyboard.press("PageDown")
+        page.get_by_text("add −1").click()
+        page.click("#picture", position={"x": 200, "y": 100})
+        page.get_by_text("add +1").click()
+        page.click("#picture", position={"x": 500, "y": 200})
+        page.wait_for_function("() => document.querySelector('#summary').textContent.includes('2 examples')")
+        assert page.is_visible("#tools")
+
+
 def test_embedded_it_shows_the_picture_the_step_and_a_way_out(browser, host):
     with watched(browser, host, viewport={"width": 700, "height": 680}) as page:
         visit(page, host, "data=lecture:L4.1&step=4&embed=1")

@@ -3,13 +3,16 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
+import { documentOf } from "../lab/engine/document.js";
+import { Fields } from "../lab/fields.js";
 import { framesOf } from "../lab/film.js";
-import { ticks } from "../lab/frame.js";
+import { Frame, ticks } from "../lab/frame.js";
 import { encodedGif } from "../lab/gif.js";
 import { checkedRecipe } from "../lab/engine/recipe.js";
 import { checkedLecture } from "../lab/lecture.js";
 import { fromShortLink, isShortLink, toShortLink } from "../lab/links.js";
 import { fromAddress } from "../lab/recipe.js";
+import { Run } from "../lab/run.js";
 import { viewState } from "../lab/state.js";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../lab/${name}`, import.meta.url), "utf8"));
@@ -159,4 +162,18 @@ test("an axis has round ticks, and never only one", () => {
   }
   assert.ok(ticks(1e17, 1e17 + 64, 5).length <= 50, "where the next whole number is no float, they end, too");
   assert.ok(ticks(-1e-300, 2e-300, 5).length >= 2);
+});
+
+test("a boundary where a kernel's scores are tiny is as smooth as it is", async () => {
+  const points = [[-4, 0.5, "1"], [-6, 0.5, "1"], [1, -2, "-1"]];
+  for (const bias of [true, false]) {
+    const doc = await documentOf({ ...lab.defaults, data: "points", points, learner: "kernel", gamma: 1, passes: 1, order: "cyclic", bias, tie: "mistake" }, { lab });
+    const run = new Run(doc);
+    assert.deepEqual(doc.mistakes.step.map((step) => doc.steps[step - 1]), [0, 2]);
+    const frame = new Frame(run, 800, 400);
+    const [line] = new Fields(run, frame).boundary(new Fields(run, frame).last(run.m));
+    // of one positive and one negative term, the boundary is the perpendicular bisector
+    const away = line.map(([x, y]) => Math.abs((x + 1.5) * 5 - (y + 0.75) * 2.5) / Math.hypot(5, 2.5));
+    assert.ok(line.length > 50 && Math.max(...away) < 1e-6, String(Math.max(...away)));
+  }
 });

@@ -7,7 +7,8 @@ import { kernelValue } from "./engine/maps.js";
 
 /**
  * Scores over the plane, one for each output: (a, b, c) of affine functions, or values on the grid.
- * @typedef {{ affine: number[][], values?: undefined } | { values: Float64Array[], affine?: undefined, stepped?: boolean }} Field
+ * `balance`, at a point of the grid, has the sign of the only score, and is nearly linear where the score falls exponentially.
+ * @typedef {{ affine: number[][], values?: undefined } | { values: Float64Array[], affine?: undefined, stepped?: boolean, balance?: (g: number) => number }} Field
  */
 
 const EVERY = 32; // running sums are saved after every so many mistakes, so that going back is fast
@@ -71,7 +72,13 @@ export class Fields {
   /** @param {number} k */
   last(k) {
     if (!this.run.dual) return this.ofWeights(this.run.path[k]);
-    return { values: shifted(this._parts(this._running("dual", k), 0), this._bias(k).now) };
+    const sums = this._running("dual", k);
+    const [scores, bias] = [this._parts(sums, 0), this._bias(k).now];
+    if (this.run.K > 1) return { values: shifted(scores, bias) };
+    // the logarithm of the ratio of the positive terms of the score to the negative ones
+    const [[sizes], [score], [b]] = [this._parts(sums, 4), scores, bias];
+    const balance = (/** @type {number} */ g) => Math.log(sizes[g] + score[g] + 2 * Math.max(b, 0)) - Math.log(sizes[g] - score[g] + 2 * Math.max(-b, 0));
+    return { values: shifted(scores, bias), balance };
   }
 
   /** @param {number} t */
@@ -131,12 +138,12 @@ export class Fields {
 
   /**
    * Sums over the first k mistakes. "votes": the votes of all earlier weights. "dual": the scores without the bias, the same times
-   * the step of each mistake, the votes, and the scores as Python adds them, whose signs are the votes.
+   * the step of each mistake, the votes, the scores as Python adds them, whose signs are the votes, and the sizes of the terms.
    * @param {string} kind
    * @param {number} k
    */
   _running(kind, k) {
-    const length = this.size * this.run.K * (kind === "dual" ? 4 : 1);
+    const length = this.size * this.run.K * (kind === "dual" ? 5 : 1);
     const sums = (this._sums[kind] ??= { copies: [new Float64Array(length)], at: 0, now: new Float64Array(length) });
     if (sums.at > k) {
       sums.at = Math.floor(k / EVERY) * EVERY;
@@ -158,7 +165,7 @@ export class Fields {
       this._vote(this._parts(sums, 0), this.onGrid(this.last(m)), lasted);
       return;
     }
-    const [now, late, votes, whole] = [0, 1, 2, 3].map((which) => this._parts(sums, which));
+    const [now, late, votes, whole, sizes] = [0, 1, 2, 3, 4].map((which) => this._parts(sums, which));
     this._vote(votes, whole, lasted);
     const x = run.doc.x[run.mistakenExample(m)];
     const step = run.mistakeSteps[m];
@@ -173,6 +180,7 @@ export class Fields {
         now[c][g] += gains[c] * value;
         late[c][g] += step * gains[c] * value;
         whole[c][g] += gains[c] * (value + bias);
+        sizes[c][g] += Math.abs(gains[c] * value);
       }
     }
   }
@@ -236,7 +244,7 @@ export class Fields {
     }
     if (field.affine) return this._borders(field.affine);
     const values = this.onGrid(field);
-    if (values.length === 1) return this._contours(values[0], level);
+    if (values.length === 1) return this._contours(values[0], level, undefined, level === 0 ? field.balance : undefined);
     const lines = [];
     for (let c = 0; c < values.length; c += 1) {
       const lead = new Float64Array(this.size);
@@ -286,14 +294,17 @@ export class Fields {
    * @param {Float64Array} values
    * @param {number} level
    * @param {(g: number) => boolean} wanted
+   * @param {(g: number) => number} balance whose zero is where the values reach the level
    */
-  _contours(values, level, wanted = (g) => g >= 0) {
+  _contours(values, level, wanted = (g) => g >= 0, balance = (g) => values[g] - level) {
     const { nx, ny } = this;
     const points = new Map();
     const neighbours = new Map();
     const crossing = (/** @type {number} */ g, /** @type {number} */ h, /** @type {number} */ edge) => {
       if (!points.has(edge)) {
-        const share = (level - values[g]) / (values[h] - values[g]);
+        const [before, after] = [balance(g), balance(h)];
+        const exact = before / (before - after);
+        const share = exact >= 0 && exact <= 1 ? exact : (level - values[g]) / (values[h] - values[g]);
         const [from, to] = [this.place(g), this.place(h)];
         points.set(edge, [from[0] + share * (to[0] - from[0]), from[1] + share * (to[1] - from[1])]);
         neighbours.set(edge, []);

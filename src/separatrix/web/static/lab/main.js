@@ -260,6 +260,7 @@ async function open() {
 /** @param {number} t @param {string[]} [views] */
 async function openRecipe(t, views) {
   controls.show(recipe);
+  document.body.classList.toggle("drawing", recipe.data === "points" && !recipe.points.length); // the reader is asked to draw
   if (recipe.data === "points") {
     editor.begin(recipe.points, [...new Set(["-1", "1", ...recipe.points.map(([, , name]) => name)])], recipe.points.length ? null : BLANK_WINDOW);
     if (new Set(recipe.points.map(([, , name]) => name)).size < 2) {

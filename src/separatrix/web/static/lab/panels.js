@@ -9,6 +9,8 @@ import { judged } from "./judgement.js";
 /** @import { Changed, Child } from "./dom.js" */
 /** @import { Made, Run } from "./run.js" */
 
+const MOST_CLASSES = 10; // of more, the table of weights shows the two that matter at the step
+
 /** @param {string} id @param {string} name @param {...Child} value */
 function fact(id, name, ...value) {
   return h("div", { class: "fact" }, h("dt", null, name), h("dd", { id }, ...value));
@@ -96,10 +98,12 @@ function updateLines(run, now) {
 /** @param {Run} run @param {Made} now @param {string} named */
 function weightsTable(run, now, named) {
   const changed = (/** @type {number} */ c) => now.mistake && (c === now.y || c === now.rival);
-  return h("table", { class: "weights" },
+  const shown = run.classes.map((_, c) => c).filter((c) => run.K <= MOST_CLASSES || c === now.y || c === now.rival);
+  return [h("table", { class: "weights" },
     h("thead", null, h("tr", null, [named, "before", "after"].map((title) => h("th", { scope: "col" }, title)))),
-    h("tbody", null, run.classes.map((_, c) => h("tr", { class: changed(c) ? "changed" : null },
-      h("th", { scope: "row" }, label(run.classes, c)), h("td", null, vec(run.weights(now.before, c), 5)), h("td", null, vec(run.weights(now.k, c), 5))))));
+    h("tbody", null, shown.map((c) => h("tr", { class: changed(c) ? "changed" : null },
+      h("th", { scope: "row" }, label(run.classes, c)), h("td", null, vec(run.weights(now.before, c), 5)), h("td", null, vec(run.weights(now.k, c), 5)))))),
+  shown.length < run.K ? h("p", { class: "quiet" }, `The weights of the other ${run.K - shown.length} classes do not change.`) : null];
 }
 
 /** w on the plane of the picture, for the vector picture. @param {Run} run @param {ArrayLike<number>} w */
@@ -174,7 +178,7 @@ export function proofPanel(panel, run, t, whole, onWhole) {
         h("label", { class: "switch" }, h("input", { type: "checkbox", id: "whole", checked: whole, onchange: (/** @type {Changed} */ e) => onWhole(e.target.checked) }), " extend to the intersection"),
       );
     } else {
-      content.push(h("p", { class: "say" }, run.dual ? "The margin in the kernel's space is not computed, so line 2 has no numbers." : "The data are not separable, so there is no γ: line 2 does not apply, and k is not bounded."));
+      content.push(h("p", { class: "say" }, whyNoMargin(run)));
     }
   }
   if (doc.bounds.length) {
@@ -182,6 +186,14 @@ export function proofPanel(panel, run, t, whole, onWhole) {
       h("ul", { id: "theorems" }, doc.bounds.map((b) => h("li", null, `${b.theorem}: ${b.quantity} ${num(b.made)} ≤ ${num(b.possible)}`)))));
   }
   put(panel, content);
+}
+
+/** @param {Run} run one whose proof has no second line */
+function whyNoMargin({ dual, doc }) {
+  if (dual) return "The margin in the kernel's space is not computed, so line 2 has no numbers.";
+  if (doc.certificate?.verdict === "separable") return "The data are separable, but γ is too small for floating point, so line 2 has no numbers.";
+  if (doc.certificate?.verdict === "undecided") return "Whether the data are separable was not decided in time, so no γ is known: line 2 has no numbers.";
+  return "The data are not separable, so there is no γ: line 2 does not apply, and k is not bounded.";
 }
 
 /** @param {Run} run */
