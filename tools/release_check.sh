@@ -51,6 +51,8 @@ for python in "${pythons[@]}"; do
   "$home/venv/bin/separatrix" --version
   "$home/venv/bin/separatrix" demo > "$home/demo.txt"
   grep -q "Pass 2 is clean" "$home/demo.txt"
+  "$home/venv/bin/separatrix" certify iris --positive setosa -o "$home/proof.json" > /dev/null
+  "$home/venv/bin/separatrix" check "$home/proof.json" iris --positive setosa
   echo "the wheel works in a clean environment: $("$home/venv/bin/python" --version)"
   if ! compgen -G "$home/dist/*.cdx.json" > /dev/null; then
     version=$(basename "$home"/dist/*.whl | cut -d- -f2)

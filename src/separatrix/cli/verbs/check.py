@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import click
 
-from separatrix.cli.errors import errors_reported, in_options, reader_may_leave, tell
+from separatrix.cli.errors import errors_reported, fail, in_options, reader_may_leave, tell
 from separatrix.cli.options import FeatureModel, ModelFormula
 from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Argument, Drop, Label, Option, Positive, ReadingOptions
@@ -68,7 +68,7 @@ def check(
 
 def _server_receipt(path: Path) -> dict[str, Any] | None:
     """Return the receipt of a server in a file, or None where it is something else."""
-    from separatrix.web.server.forgetting.erasing import read_receipts
+    from separatrix.web.server.forgetting.receipts import read_receipts
 
     try:
         return read_receipts(path)[-1]
@@ -78,7 +78,10 @@ def _server_receipt(path: Path) -> dict[str, Any] | None:
 
 def _check_server_receipt(receipt: dict[str, Any], folder: Path) -> int:
     """Learn from what a store has kept, and print whether that gives what the receipt of a server says."""
-    from separatrix.web.server.forgetting.checking import fault_of
+    try:
+        from separatrix.web.server.forgetting.checking import fault_of
+    except ImportError as error:
+        fail("check", f"the receipt of a server needs the package {error.name}: pip install 'separatrix[web]'")
 
     fault = fault_of(receipt, folder)
     with reader_may_leave(0 if fault is None else 1):

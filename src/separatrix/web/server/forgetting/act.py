@@ -19,8 +19,9 @@ from separatrix import __version__
 from separatrix.data.errors import counted
 from separatrix.data.keyed_checksums import keyed, new_key
 from separatrix.modelfile.archive import learned_checksum
-from separatrix.web.server.forgetting.erasing import KIND, backups_with, erase
+from separatrix.web.server.forgetting.erasing import backups_with, erase
 from separatrix.web.server.forgetting.numbers import FORGOTTEN, Forgetting, forgotten_numbers, times_forgotten
+from separatrix.web.server.forgetting.receipts import KIND
 from separatrix.web.server.forgetting.replaying import Found, Replay, find
 from separatrix.web.server.live.double_buffer import DoubleBuffer
 from separatrix.web.server.live.live_model import LiveModel

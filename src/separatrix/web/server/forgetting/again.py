@@ -12,8 +12,9 @@ from pathlib import Path
 
 from separatrix.data.errors import DataError
 from separatrix.web.server.forgetting.act import forget
-from separatrix.web.server.forgetting.erasing import erase, mark_of, read_receipts
+from separatrix.web.server.forgetting.erasing import erase, mark_of
 from separatrix.web.server.forgetting.numbers import forgotten_numbers
+from separatrix.web.server.forgetting.receipts import read_receipts
 from separatrix.web.server.reading.feature_index import FeatureIndex
 from separatrix.web.server.reading.request_errors import RequestError
 from separatrix.web.server.storage import snapshots

@@ -18,12 +18,11 @@ import orjson
 
 from separatrix.data.atomic import replacing
 from separatrix.web.server.forgetting.numbers import FORGOTTEN
+from separatrix.web.server.forgetting.receipts import read_receipts
 from separatrix.web.server.storage import snapshots
 from separatrix.web.server.storage.store import CommitStore
 from separatrix.web.server.storage.store_folder import STAGE, StoreError, read_only, sync_folder
 
-KIND = "separatrix serve forget"
-"""What the receipts of servers say they are."""
 BACKUPS = "backups.jsonl"
 """The file of a store in which `backup` notes what it wrote, a line each."""
 _PATIENCE = 5.0
@@ -129,26 +128,3 @@ def _mark(backup: Path, receipt: dict[str, Any]) -> bool:
     except (OSError, ValueError):
         return False
     return True
-
-
-def read_receipts(path: Path) -> list[dict[str, Any]]:
-    """Return the receipts of a file: one receipt, the answer to a request to forget, or a list of receipts.
-
-    Raises ValueError if there are none.
-    """
-    document = orjson.loads(path.read_bytes())
-    document = document.get("receipts", document) if isinstance(document, dict) else document
-    listed = document if isinstance(document, list) else [document]
-    return [checked_receipt(entry) for entry in listed]
-
-
-def checked_receipt(document: Any) -> dict[str, Any]:
-    """Return a receipt of a server, which may be part of an answer; raises ValueError."""
-    if isinstance(document, dict) and isinstance(document.get("receipt"), dict):
-        document = document["receipt"]
-    if not isinstance(document, dict) or document.get("receipt") != KIND:
-        raise ValueError("it is not a receipt of a server's forgetting")
-    numbers = document.get("removed", {}).get("examples")
-    if not (isinstance(numbers, list) and all(type(number) is int and number > 0 for number in numbers)):
-        raise ValueError("the receipt names no examples")
-    return document
