@@ -220,7 +220,8 @@ def front(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     parts += ["| job | beside | times faster | the result |", "|---|---|---|---|"]
     for job, line in headlines(outcomes)[:ON_THE_FRONT]:
         ratio = ABSENT if line.ratio is None else f"{line.ratio:.1f}"
-        parts.append(f"| {job} | {line.peer} | {ratio} | {in_short(line)} |")
+        result = re.sub(r", means of \d+ seeds", "", in_short(line))  # no line of the README is wider than WIDTH
+        parts.append(f"| {job} | {line.peer} | {ratio} | {result} |")
     return "\n".join(parts)
 
 
