@@ -125,8 +125,8 @@ def column_terms(decision: LinearDecision, target: str, takes: tuple[type, ...])
         remedy = f"train without it, roles={{{name!r}: 'drop'}}"
         if what := _not_expressed(features, name, column):
             raise ValueError(
-                f"column {name!r} holds {what}, which {target} cannot compute: train with numbers or categories made of it, "
-                f"or {remedy}"
+                f"column {name!r} holds {what}, which {target} cannot compute: replace it by plain numbers or categories "
+                f"before training, or {remedy}"
             )
         weights_of_column = weights[schema.bases[name] : schema.bases[name] + column.width]
         term = _term(column, weights_of_column, bool(schema.spelled.get(name)))
@@ -144,7 +144,7 @@ def _not_expressed(features: TableFeaturizer, name: str, column: Any) -> str:
     """Return what a column holds that no export expresses, or nothing."""
     if isinstance(column, NumberColumn):
         if features.schema.is_in_notation(name):
-            return "numbers written as text"
+            return "numbers written as text (such as 1.234,5 or $9)"
         return "numbers scaled in float32" if column.numbers != "bins" and np.dtype(features.dtype).itemsize < 8 else ""
     if isinstance(column, CategoryColumn):
         if column.others is not None:
