@@ -57,6 +57,8 @@ def test_pages_load_alone_and_fit(site, width):
                         assert page.locator("math").count() > 100 and "arithmatex" not in page.content()
                     if name == "index.html":
                         page.frame_locator("iframe.lab").locator("#where b").first.wait_for()
+                        cut_off = "document.documentElement.scrollHeight - innerHeight"
+                        assert page.frames[1].evaluate(cut_off) <= 0, "the lab is cut off"
     finally:
         server.shutdown()
         server.server_close()

@@ -20,7 +20,7 @@ function mistakeWord() {
   return [h("span", { class: "wide" }, "mistake"), h("span", { class: "narrow" }, "✗")];
 }
 
-const EMBEDDED_STEP = 208; // the height that the lines of a step need below the picture
+const EMBEDDED_STEP = 248; // the height that the lines of a step need below the picture
 const LECTURE_ZOOM = 1.5;
 const SPEEDS = [0.5, 1, 2, 5, 20, 100];
 
