@@ -41,6 +41,17 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_rows_that_were_trained_on_are_noted(folder):
+    note = "rows, so the figures are optimistic: evaluate rows that it has not seen"
+    assert f"the model was trained on these {note}" in call("evaluate", folder / "model.sepx", folder / "train.csv")
+    facts = load(folder / "calibrated.sepx").facts
+    held_out = call("evaluate", folder / "calibrated.sepx", folder / "train.csv")
+    assert 100 < facts["rows"] < 200 and f"the model was trained on {facts['rows']} of these {note}" in held_out
+    (folder / "copy.txt").write_bytes((folder / "train.csv").read_bytes())
+    assert note in call("evaluate", folder / "model.sepx", folder / "copy.txt")
+    assert note not in call("evaluate", folder / "model.sepx", folder / "test.csv")
+
+
 def test_json_has_the_figures_of_scikit_learn(folder):
     document = json.loads(call("evaluate", folder / "calibrated.sepx", folder / "test.csv", "--json", "--curves"))
     import pandas as pd

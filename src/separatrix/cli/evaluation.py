@@ -53,7 +53,7 @@ def evaluate_rows(rows: ModelRows, positive: str | None = None) -> Evaluation:
     if not tally.confusion.any():
         hint = "" if rows.label is None else f"; is {rows.label!r} the label column? --label names another one"
         raise DataError(f"{rows.source.name}: {no_known_label(tally.rows, tally.unknown_labels)}{hint}")
-    notes = [*rows.notes, *matched(meant)]
+    notes = [*rows.notes, *matched(meant), *rows.notes_of_training(tally.rows)]
     return tally.evaluation(rows.source.name, notes, skipped=rows.source.skipped, unlabelled=rows.unlabelled.count)
 
 

@@ -95,6 +95,14 @@ class ModelRows:
             notes.append(f"left out {counted(self.source.skipped, 'line')}, the first: {self.source.problems[0]}")
         return [*notes, self.unlabelled.note] if self.unlabelled.count else notes
 
+    def notes_of_training(self, n: int) -> list[str]:
+        """Say so where the source is what the model was trained on; `n` is how many labelled rows it has."""
+        facts = self.model.facts
+        if not facts.get("data") or facts.get("rows", 0) > n or self.source.fingerprint() != facts["data"]:
+            return []
+        which = "these rows" if facts["rows"] == n else f"{facts['rows']:,} of these rows"
+        return [f"the model was trained on {which}, so the figures are optimistic: evaluate rows that it has not seen"]
+
     def batches(self) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (X, labels or None, the batch as read) for each batch of rows."""
         for batch in self.source:
