@@ -12,7 +12,8 @@ import numpy as np
 
 from separatrix.engine.rows import Array, Ints
 
-SCHEMES: Final = ("bio", "iobes")
+SCHEMES: Final = ("bio", "iob2", "iobes")
+"""iob2 is another name of bio."""
 _KNOWN: Final = "BIOES"
 
 
@@ -38,7 +39,7 @@ def marks_entities(tags: list[str]) -> bool:
 
 def tags_beyond(scheme: str | None, tags: list[object]) -> list[object]:
     """Return the tags that only another scheme has: E-X and S-X where the scheme is bio, which says nothing of them."""
-    return [tag for tag in tags if scheme == "bio" and parts_of(tag)[0] in ("E", "S")]
+    return [tag for tag in tags if scheme in ("bio", "iob2") and parts_of(tag)[0] in ("E", "S")]
 
 
 def forbidden_transitions(classes: Array, scheme: str | None) -> Array:
@@ -55,10 +56,10 @@ def forbidden_transitions(classes: Array, scheme: str | None) -> Array:
     for i, (before, before_type) in enumerate(parts):
         for j, (after, after_type) in enumerate(parts):
             same = before in "BI" and before_type == after_type
-            if scheme == "bio":
-                matrix[i, j] = after == "I" and not same
-            else:
+            if scheme == "iobes":
                 matrix[i, j] = (after in "IE") != (before in "BI") or (after in "IE" and not same)
+            else:
+                matrix[i, j] = after == "I" and not same
     return matrix.reshape(-1)
 
 

@@ -132,7 +132,7 @@ class TrainOptions(ReadingOptions):
         str | None,
         Option(
             group="learning",
-            choices={"bio": "I-X follows B-X or I-X", "iobes": "with E-X and S-X"},
+            choices={"bio": "I-X follows B-X or I-X", "iob2": "the same", "iobes": "with E-X and S-X"},
             rare=True,
             help="With --sequence: the scheme whose rules predicted tags keep; by default none.",
         ),
