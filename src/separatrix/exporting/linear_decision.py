@@ -34,7 +34,8 @@ def linear_decision(model: Classifier) -> LinearDecision:
     name = type(estimator).__name__
     if not hasattr(estimator, "classes_"):
         raise ValueError(f"this {name} is not fitted: call fit before exporting it")
-    if not hasattr(estimator, "coef_") or getattr(estimator, "stores_rows", False):
+    is_linear = hasattr(estimator, "coef_") and hasattr(estimator, "intercept_")
+    if not is_linear or getattr(estimator, "stores_rows", False):
         raise ValueError(f"a {name} is not a linear function of the features: it cannot be exported")
     if len(estimator.classes_) < 2:
         raise ValueError("a classifier of one class has no boundary to export")
