@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
@@ -145,6 +146,45 @@ def test_arrays_of_strings_are_sequences_too():
         assert all(np.array_equal(a, b) for a, b in zip(model.weights(), other.weights(), strict=True))
 
 
+class Miscounted(list):
+    def __len__(self):
+        return super().__len__() + 1
+
+
+def test_a_sequence_that_miscounts_its_tokens_is_refused():
+    with pytest.raises(TypeError, match=r"another number of tokens than its len\(\)"):
+        SequencePerceptron().fit([Miscounted(["a"]), ["b"]], [["x", "y"], ["x"]])
+
+
+@pytest.mark.parametrize("kind", [np.ndarray.tolist, pd.DataFrame, sp.coo_matrix, sp.csr_array])
+def test_rows_of_numbers_are_traced_and_explained_in_every_form(kind):
+    rows = np.array([[1.0, 0.0], [0.0, 2.0]])
+    expected, model = (SequencePerceptron(random_state=0, record=True).fit([X], [["x", "y"]]) for X in (rows, kind(rows)))
+    assert str(model.trace([kind(rows)], 1)) == str(expected.trace([rows], 1))
+    assert str(model.explain(kind(rows), 1)) == str(expected.explain(rows, 1))
+
+
+def test_sets_of_attributes_are_read_in_the_order_of_the_alphabet():
+    names = [f"n{i}" for i in range(50)]
+    assert [name for name, _ in attributes_of({"in": set(names)})] == sorted(f"in:{name}" for name in names)
+
+
+def test_dicts_that_are_nested_too_deeply_are_named():
+    token = "x"
+    for _ in range(3000):
+        token = {"a": token}
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\]: the dicts in it are nested too deeply"):
+        SequencePerceptron().fit([[token]], [["x"]])
+
+
+def test_iob2_is_another_name_of_bio():
+    pairs, tags = [[["a"], ["b"]], [["c"]]], [["B-x", "I-x"], ["O"]]
+    one, other = (SequencePerceptron(scheme=scheme, random_state=0).fit(pairs, tags) for scheme in ("bio", "iob2"))
+    assert np.array_equal(one.run_.forbidden, other.run_.forbidden)
+    with pytest.raises(ValueError, match="'E-x' is none of scheme='iob2'"):
+        other.partial_fit([[["a"]]], [["E-x"]])
+
+
 def test_whole_numbers_are_tags_too():
     model = SequencePerceptron(random_state=0).fit(X, [[len(tag) + 10 * (tag == "N") for tag in tags] for tags in Y])
     assert model.predict(X[:1]) == [[1, 11, 1]]
@@ -235,12 +275,30 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
             r"token y\[0\]\[1\] has 'I-x' at the end",
         ),
         (lambda: SequencePerceptron().fit([[{"a": 1}, "b"]], [["D", "N"]]), TypeError, r"X\[0\]\[1\]: 'b' is a str"),
-        (lambda: SequencePerceptron().fit(iter(X), Y), TypeError, "which can be read only once"),
+        (lambda: SequencePerceptron().fit(iter(X), Y), TypeError, "and this can be read only once"),
         (lambda: SequencePerceptron().fit([iter(X[0])], Y[:1]), TypeError, r"X\[0\] is a list_iterator"),
         (lambda: SequencePerceptron(n_features=9).fit(X, Y), ValueError, "n_features is for tokens that are strings"),
         (lambda: fitted().set_params(rule="pa1").partial_fit(X, Y), ValueError, "cannot change between calls"),
         (lambda: fitted(early_stopping=True, validation_fraction=0.01), ValueError, "leaves none to hold out"),
         (lambda: SequencePerceptron().fit(X, Y, sample_weight=np.zeros(5)), ValueError, "every sample_weight is zero"),
+        (lambda: SequencePerceptron().fit(None, Y), TypeError, "X is a NoneType: it must be a list of sequences$"),
+        (lambda: SequencePerceptron().fit([{"a", "b"}], [["x", "y"]]), TypeError, r"X\[0\] is a set, .* no order"),
+        (
+            lambda: SequencePerceptron().fit([pd.DataFrame({"a": ["x", "y"]})], [["D", "N"]]),
+            ValueError,
+            r"X\[0\] is an array of \w+ of shape \(2, 1\): rows of numbers are expected",
+        ),
+        (lambda: SequencePerceptron().fit([[[1.0, 2.0], [3.0]]], [["D", "N"]]), ValueError, r"X\[0\] has rows of different"),
+        (lambda: SequencePerceptron().fit(X[:1], [[("D",)] * 3]), ValueError, "all of one kind; they are tuple"),
+        (lambda: SequencePerceptron().fit(X[:1], [[["D"]] * 3]), ValueError, "all of one kind; they are list"),
+        (lambda: SequencePerceptron().fit(X[:1], [["D", "N", "D\0"]]), ValueError, "ends with a zero byte"),
+        (lambda: SequencePerceptron().fit(X[3:4], [[1]], [1e101]), ValueError, r"a sample_weight is 1e\+101, beyond"),
+        (lambda: SequencePerceptron().partial_fit([[{"a": 1e200}]], [["D"]]), ValueError, r"a value of X is 1e\+200"),
+        (lambda: SequencePerceptron().partial_fit(X, Y, classes=[1, 2]), ValueError, r"classes is \[1, 2\]: it must be"),
+        (lambda: SequencePerceptron().partial_fit(X, Y, classes="DNV"), ValueError, "classes is 'DNV': it must be"),
+        (lambda: SequencePerceptron().fit(X, Y, X_val=[], y_val=[]), ValueError, "X_val has no token, and X has dicts"),
+        (lambda: SequencePerceptron().fit(X, Y, X_val=[["a"]], y_val=[["D"]]), ValueError, "X_val has strings or tuples"),
+        (lambda: fitted().bounds(X[:1], [["D", "N", "late"]]), ValueError, r"never met: \['late'\]"),
     ],
 )
 def test_what_is_wrong_is_named(wrong, error, message):

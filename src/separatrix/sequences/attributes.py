@@ -38,7 +38,7 @@ def attributes_of(token: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
             raise TypeError(
                 f"{token!r:.60} is a {type(token).__name__}, and the first token is a dict or list of attributes"
             )
-        for name in token:
+        for name in _in_order(token):
             if not isinstance(name, str):
                 raise TypeError(f"{name!r:.60} in a list of attributes is no string")
             yield prefix + name, 1.0
@@ -60,6 +60,11 @@ def attributes_of(token: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
             raise TypeError(
                 f"the attribute {prefix + key!r} is {value!r:.60}: values are strings, numbers, booleans, lists or dicts"
             )
+
+
+def _in_order(names: Any) -> Any:
+    """Return names in their order: a set's, which depends on the process, is that of the alphabet."""
+    return sorted(names, key=str) if isinstance(names, set | frozenset) else names
 
 
 class AttributeFeatures:
@@ -95,6 +100,8 @@ class AttributeFeatures:
                             if number >= 0 and value:
                                 indices.append(number)
                                 data.append(value)
+                except RecursionError:
+                    raise ValueError(f"X[{i}][{t}]: the dicts in it are nested too deeply") from None
                 except (TypeError, ValueError, OverflowError) as error:
                     kind = TypeError if isinstance(error, TypeError) else ValueError
                     raise kind(f"X[{i}][{t}]: {error}") from None
@@ -139,7 +146,12 @@ class NumberFeatures:
 
     def encode(self, X: Any, learn: bool) -> Encoded:
         """Return sequences of tokens, whose number of columns is that of the first one that was learned from."""
-        matrices = [matrix if sp.issparse(matrix) else np.asarray(matrix) for matrix in X]
+        matrices = []
+        for i, sequence in enumerate(X):
+            try:
+                matrices.append(sequence if sp.issparse(sequence) else np.asarray(sequence))
+            except ValueError:
+                raise ValueError(f"X[{i}] has rows of different lengths, or with something other than numbers") from None
         for i, matrix in enumerate(matrices):
             if matrix.ndim != 2 or matrix.dtype.kind not in "buif":
                 raise ValueError(
@@ -161,7 +173,7 @@ class NumberFeatures:
 
     def names_of(self, X: Any, i: int, t: int) -> list[str]:
         """Return the names of the columns of token t of sequence i that are not 0."""
-        row: Floats = X[i][[t]].toarray()[0] if sp.issparse(X[i]) else np.asarray(X[i])[t]
+        row: Floats = sp.csr_matrix(X[i])[[t]].toarray()[0] if sp.issparse(X[i]) else np.asarray(X[i])[t]
         return [f"x{j}" for j in np.flatnonzero(row)]
 
     def names(self) -> list[str]:

@@ -18,6 +18,7 @@ from separatrix.sequences.tokens import Sentences, TagSequences
 
 Features = AttributeFeatures | NumberFeatures | TemplateFeatures
 FEATURES: dict[str, type[Features]] = {each.kind: each for each in (AttributeFeatures, NumberFeatures, TemplateFeatures)}
+LARGEST = 1e100
 KINDS = {
     "attributes": "dicts or lists of attributes",
     "columns": "strings or tuples of strings",
@@ -32,7 +33,8 @@ def kind_of(X: Any) -> str | None:
     if isinstance(X, str | bytes | Mapping):
         raise TypeError(f"X is a {type(X).__name__}: it must be a list of sequences, and a sequence a list of tokens")
     if not hasattr(X, "__len__"):
-        raise TypeError(f"X is a {type(X).__name__}, which can be read only once: make a list of it")
+        once = ", and this can be read only once: make a list of it" if hasattr(X, "__iter__") else ""
+        raise TypeError(f"X is a {type(X).__name__}: it must be a list of sequences{once}")
     for i, sequence in enumerate(X):
         if not hasattr(sequence, "__len__") and not sp.issparse(sequence):
             raise TypeError(f"X[{i}] is a {type(sequence).__name__}: a sequence is a list of tokens")
@@ -40,8 +42,10 @@ def kind_of(X: Any) -> str | None:
             is_dict = isinstance(sequence, Mapping)
             what = "a dict: it must be a list of them" if is_dict else "a string: split it into tokens"
             raise TypeError(f"X[{i}] is {what}, since X is a list of sequences, and a sequence a list of tokens")
-        is_array = isinstance(sequence, np.ndarray)
-        if sp.issparse(sequence) or (is_array and not (sequence.ndim == 1 and sequence.dtype.kind in "UO")):
+        if isinstance(sequence, set | frozenset):
+            raise TypeError(f"X[{i}] is a {type(sequence).__name__}, whose tokens have no order: make a list of them")
+        is_array, is_table = isinstance(sequence, np.ndarray), len(getattr(sequence, "shape", ())) > 1  # a data frame, too
+        if sp.issparse(sequence) or is_table or (is_array and not (sequence.ndim == 1 and sequence.dtype.kind in "UO")):
             if sequence.shape[0]:
                 return "numbers"
             continue
@@ -97,10 +101,16 @@ def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
         return Tags(y.names[present], np.searchsorted(present, y.codes))
     check_lengths(y, np.diff(encoded.starts).tolist(), who)
     flat = list(chain.from_iterable(y))
-    kinds = sorted({"str" if issubclass(kind, str) else kind.__name__ for kind in set(map(type, flat))})
-    if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+    types = set(map(type, flat))
+    kinds = sorted({"str" if issubclass(kind, str) else kind.__name__ for kind in types})
+    several = len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds)
+    if several or any(issubclass(kind, tuple) or kind.__hash__ is None for kind in types):
         raise ValueError(f"the tags of {who} must be strings or whole numbers, all of one kind; they are {', '.join(kinds)}")
     distinct = sorted(set(flat))
+    if cut := [tag for tag in distinct if isinstance(tag, str) and tag.endswith("\0")]:
+        raise ValueError(
+            f"the tag {cut[0]!r} of {who} ends with a zero byte, which arrays of tags do not keep: leave it out"
+        )
     names = np.array(distinct) if distinct else np.empty(0, np.str_)
     check_labels(names)
     place_of = {tag: place for place, tag in enumerate(distinct)}
@@ -124,8 +134,21 @@ def check_lengths(y: Any, lengths: list[int], who: str = "y") -> None:
 
 def with_declared(names: Array, declared: Any) -> Array:
     """Return the classes of some tags and of those that were declared, sorted."""
-    parts = [part for part in (names, [] if declared is None else declared) if len(part)]
-    return np.unique(np.concatenate(parts))
+    if declared is None or not len(declared):
+        return np.unique(names)
+    classes = np.array(declared if isinstance(declared, str) else list(declared))
+    if classes.ndim != 1 or (names.size and (classes.dtype.kind == "U") != (names.dtype.kind == "U")):
+        raise ValueError(f"classes is {declared!r:.60}: it must be a list of tags of the kind of those of y")
+    return np.unique(np.concatenate([names, classes]) if names.size else classes)
+
+
+def check_sizes(encoded: Encoded, weight: Array) -> None:
+    """Raise for numbers whose squares and sums would outgrow float64."""
+    for what, values in (("a value of X", encoded.data), ("a sample_weight", weight)):
+        if (largest := float(np.abs(values).max(initial=0.0))) > LARGEST:
+            raise ValueError(
+                f"{what} is {largest:.3g}, beyond ±{LARGEST:g}: the weights would outgrow float64; scale it down"
+            )
 
 
 def late_tags(classes: Array, labels: Array) -> list[Any]:

@@ -49,7 +49,8 @@ class SequencePerceptron(SequenceTagger):
     rule : "perceptron", or "pa1": the correction follows the loss, which counts the wrong tags, up to C
     C : the largest correction of "pa1"
     averaged : whether the mean of the weights over all steps predicts; False: the last weights
-    scheme : None, or the scheme whose rules every predicted path keeps: "bio" (I-X follows B-X or I-X) or "iobes"
+    scheme : None, or the scheme whose rules every predicted path keeps: "bio" (I-X follows B-X or I-X), which is also
+        called "iob2"; or "iobes"
     templates : the features of tokens that are strings: "default", a set for words and for parts of speech in the second
         column; or a list such as ["word[0]", "suffix3[0]", "word[-1]|word[0]"]
     n_features : None: every feature has its own weights; a number: features are hashed to so many
@@ -159,6 +160,7 @@ class SequencePerceptron(SequenceTagger):
         tags = inputs.read_tags(y, encoded)
         classes, codes = tags.names, tags.among(tags.names)
         weight = example_weight(sample_weight, len(encoded))
+        inputs.check_sizes(encoded, weight)
         if weight.size and not weight.any():
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
         run = self.new_run(classes, features.n)
@@ -227,6 +229,7 @@ class SequencePerceptron(SequenceTagger):
                 self._forget_weights()
         tags = inputs.read_tags(y, encoded)
         weight = frozen(example_weight(sample_weight, len(encoded)))
+        inputs.check_sizes(encoded, weight)
         if fitted:
             grown = inputs.grown(run.ledger.classes, tags.names, classes)
             self.check_scheme(tags, encoded.starts, grown[-1][0])
@@ -254,6 +257,7 @@ class SequencePerceptron(SequenceTagger):
     def check_examples(self, X: Any, y: Any) -> None:
         """Raise for what `partial_fit` would refuse; nothing is learned."""
         encoded = self.encode(X)
+        inputs.check_sizes(encoded, NO_WEIGHT)
         tags = inputs.read_tags(y, encoded)
         self.check_scheme(tags, encoded.starts, inputs.grown(self.classes_, tags.names)[-1][0])
 
@@ -264,7 +268,9 @@ class SequencePerceptron(SequenceTagger):
         codes, forbidden = tags.among(classes), forbidden_transitions(classes, self.scheme)
         unknown = tags_beyond(self.scheme, tags.names.tolist())
         if unknown:
-            raise DataError(f"the tag {unknown[0]!r} is none of scheme='bio': use scheme='iobes', or leave out scheme=")
+            raise DataError(
+                f"the tag {unknown[0]!r} is none of scheme={self.scheme!r}: use scheme='iobes', or leave out scheme="
+            )
         found = first_forbidden(codes, starts, forbidden, len(classes))
         if found is None:
             return
@@ -300,6 +306,9 @@ class SequencePerceptron(SequenceTagger):
     ) -> TaggedSequences | None:
         """Return what is scored after each pass: the caller's, or all, with a weight of 0 where held out."""
         if X_val is not None:
+            if (kind := inputs.kind_of(X_val)) != features.kind:
+                has = "no token" if kind is None else inputs.KINDS[kind]
+                raise ValueError(f"X_val has {has}, and X has {inputs.KINDS[features.kind]}")
             validation = features.encode(X_val, False)
             tags = inputs.read_tags(y_val, validation, "y_val")
             return TaggedSequences(validation, tags.known_among(run.ledger.classes))

@@ -199,7 +199,7 @@ class SequenceTagger(Parameterized):
         encoded = self.encode(X)
         tags = inputs.read_tags(y, encoded)
         if late := inputs.late_tags(self.classes_, tags.names):
-            raise ValueError(f"y has tags that the model never met: {late[:5]}")
+            raise ValueError(f"y has tags that the model never met: {np.array(late[:5]).tolist()}")
         return sequence_bounds(self, encoded, tags.among(self.classes_))
 
     def explain(self, sequence: Any, token: int, *, against: Any = None, X: Any = None, n: int = 10) -> TokenExplanation:

@@ -172,8 +172,12 @@ class TemplateFeatures:
         """Turn the templates into arrays for the kernel, once the number of columns is known."""
         if not self.used:
             used = default_templates(n_columns) if isinstance(self.templates, str) else list(self.templates)
+            unfit = [text for text in used if not isinstance(text, str)]
+            if not used or unfit:
+                what = f"{unfit[0]!r:.60} is none" if unfit else "it is empty"
+                raise ValueError(f"templates must be a list of strings such as 'word[0]', and {what}")
             repeated = {text for text in used if used.count(text) > 1}
-            if not used or repeated:
+            if repeated:
                 raise ValueError(f"templates must be a list of different ones; repeated: {sorted(repeated)}")
             self.used, self.n_columns = used, n_columns
         parsed = [parse_template(text, self.n_columns) for text in self.used]
@@ -343,14 +347,9 @@ def _lowered(values: Values) -> tuple[Array, Array]:
     try:
         lowered = pc.utf8_lower(values.strings())
     except pa.ArrowInvalid:
-        lowered = pa.array([text.decode("utf-8", "replace").lower() for text in _bytes(values)], pa.large_string())
+        lowered = pa.array([text.lower() for text in values.decoded()], pa.large_string())
     _, offsets, text = lowered.buffers()
     return padded(np.frombuffer(text, np.uint8)), frozen(np.frombuffer(offsets, np.int64)[: len(lowered) + 1])
-
-
-def _bytes(values: Values) -> list[bytes]:
-    text, offsets = bytes(values.text), values.offsets.tolist()
-    return [text[begin:end] for begin, end in pairwise(offsets)]
 
 
 def _blocks(starts: Array) -> list[tuple[int, int]]:

@@ -39,6 +39,11 @@ class Values(NamedTuple):
         buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.text)]
         return pa.LargeStringArray.from_buffers(len(self.offsets) - 1, *buffers[1:])
 
+    def decoded(self) -> list[str]:
+        """Return the distinct strings; U+FFFD stands for what is not UTF-8."""
+        text, offsets = bytes(self.text), self.offsets.tolist()
+        return [text[begin:end].decode("utf-8", "replace") for begin, end in pairwise(offsets)]
+
 
 def padded(text: bytes | Array) -> Array:
     """Return bytes with room behind them."""
@@ -79,6 +84,8 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
             return X
         flat = list(chain.from_iterable(X))
         starts = np.append(0, np.cumsum([len(sequence) for sequence in X], dtype=np.int64))
+        if len(flat) != starts[-1]:
+            raise TypeError("a sequence of X has another number of tokens than its len(): make lists of tokens")
         width = 0 if not flat or isinstance(flat[0], str) else len(flat[0])
         try:
             if width:
@@ -128,7 +135,7 @@ class TagSequences(Sequence[list[str]]):
         """Return the strings of a column as tags, numbered in sorted order."""
         values = distinct(column)
         # Blanks of all kinds, such as the unbreakable one, are no part of a tag.
-        names, places = np.unique([name.strip() for name in values.strings().to_pylist()], return_inverse=True)
+        names, places = np.unique([name.strip().rstrip("\0") for name in values.decoded()], return_inverse=True)
         return cls(names.tolist(), places.astype(np.int32)[values.value_of], starts)
 
     def __len__(self) -> int:

@@ -159,7 +159,8 @@ def trace_mistake(model: SequenceTagger, X: Any, number: int | None = None) -> S
     sentence = encoded.take([mistake.sequence])
     trellis = _trellis(sentence, W, T, model.run_.forbidden)
     changes = _changes(model, X, sentence, mistake)
-    return SequenceTrace(mistake, number, _shown(model, X[mistake.sequence]), model.classes_.tolist(), trellis, changes)
+    tokens = _shown(model, X[mistake.sequence], len(mistake.true))
+    return SequenceTrace(mistake, number, tokens, model.classes_.tolist(), trellis, changes)
 
 
 def _trellis(sentence: Encoded, W: Floats, T: Floats, forbidden: Any) -> Floats:
@@ -197,10 +198,10 @@ def _changes(model: SequenceTagger, X: Any, sentence: Encoded, mistake: PathMist
     return sorted(changes, key=lambda change: -abs(change.amount))
 
 
-def _shown(model: SequenceTagger, sequence: Any) -> list[str]:
-    """Return a short name of each token: its word, or its first attribute."""
+def _shown(model: SequenceTagger, sequence: Any, n: int) -> list[str]:
+    """Return a short name of each of n tokens: its word, or its first attribute."""
     if model.features_.kind == "columns":
         return [token if isinstance(token, str) else token[0] for token in sequence]
     if model.features_.kind == "numbers":
-        return [f"row {t}" for t in range(sequence.shape[0])]
-    return [next((n for n in model.features_.names_of([sequence], 0, t)), f"token {t}") for t in range(len(sequence))]
+        return [f"row {t}" for t in range(n)]
+    return [next((name for name in model.features_.names_of([sequence], 0, t)), f"token {t}") for t in range(n)]
