@@ -2,6 +2,8 @@
 
 import copy
 import json
+import os
+import threading
 
 import numpy as np
 import pytest
@@ -125,6 +127,29 @@ def test_comments_are_left_out_and_written_again(tmp_path):
     assert call("predict", model, data) == tagged
 
 
+def test_the_encoding_of_a_file_is_noted_or_named(tmp_path):
+    data, model, named = tmp_path / "a.conll", tmp_path / "m.sepx", ("--encoding", "windows-1251")
+    data.write_bytes("щ X\nb Y\n".encode("cp1251"))
+    assert "not UTF-8: read as windows-1252; if that is wrong, name it with --encoding" in call("train", data, "--sequence")
+    assert "UTF-8" not in call("train", data, "--sequence", *named, "-o", model)
+    assert call("predict", model, data, *named) == "щ X X\nb Y Y\n\n"
+    assert "note: " in call("predict", model, data)
+    assert json.loads(call("evaluate", model, data, *named, "--json"))["accuracy"] == 1.0
+    assert "щ" in call("explain", model, data, *named) and "щ" in call("trace", data, "--sequence", *named)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_is_read_once_and_its_hash_is_kept(tmp_path):
+    data, pipe = tmp_path / "a.conll", tmp_path / "pipe"
+    data.write_text(CONLL)
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(CONLL,), daemon=True)
+    writer.start()
+    of_pipe = train(str(pipe), sequence=True)
+    writer.join(10)
+    assert of_pipe.facts["data"] == train(str(data), sequence=True).facts["data"] != ""
+
+
 def test_held_out_sequences_are_evaluated(tmp_path):
     data = tmp_path / "a.conll"
     data.write_text("\n\n".join([CONLL] * 10) + "\n")
@@ -146,6 +171,15 @@ def test_held_out_sequences_are_evaluated(tmp_path):
         (("predict", "MODEL", "ONE"), "has 1 column; the model needs 2, or 3 with a tag at the end"),
         (("predict", "MODEL", "DATA", "--scores"), "--scores is not for taggers of sequences"),
         (("evaluate", "MODEL", "ONE"), "the model needs 3, the tag last"),
+        (("predict", "MODEL", "DATA", "--delimiter", ";"), "--delimiter is not for taggers of sequences"),
+        (("evaluate", "MODEL", "DATA", "--on-error", "skip"), "--on-error is not for taggers of sequences"),
+        (("evaluate", "MODEL", "DATA", "--json", "--curves"), "--curves is not for taggers of sequences"),
+        (("explain", "MODEL", "DATA", "--class", "O"), "--class is not for taggers of sequences"),
+        (("trace", "DATA", "--sequence", "--json"), "--format is not for taggers of sequences"),
+        (("trace", "DATA", "--sequence", "--order", "random"), "--order random is not for taggers of sequences"),
+        (("trace", "DATA", "--mistake", "1"), "--mistake is for --sequence"),
+        (("train", "DATA", "--sequence", "--encoding", "latin1", "--engine", "local:1"), "convert the files to UTF-8"),
+        (("export", "MODEL", "--to", "sql"), "it cannot be exported"),
         (("info", "MODEL", "--weights", "3"), "--weights is for classifiers"),
         (("serve", "STATE", "--model", "MODEL", "--keep-all"), "--keep-all is not for taggers of sequences"),
     ],

@@ -130,6 +130,8 @@ def test_distinct_strings_are_numbered_as_they_come():
         ("a\u00a0b N O\u00a0\nc N O\n".encode(), [[("a\u00a0b", "N"), ("c", "N")]]),
         (b"# text = a\n# sent_id = 1\na N O\n\n# newdoc\n# N O\nb = O\n", [[("a", "N")], [("#", "N"), ("b", "=")]]),
         (b"# text\ta\na\tN\tO\n\n# NN\tN\tO\n", [[("a", "N")], [("# NN", "N")]]),
+        (b"-DOCSTART- -X-\n\na N O\n", [[("a", "N")]]),
+        (b"a\x0bb N O\nc\x0c N O\n", [[("a\x0bb", "N"), ("c\x0c", "N")]]),
     ],
 )
 def test_lines_as_they_are_found(text, sequences):
@@ -150,6 +152,9 @@ def test_lines_as_they_are_found(text, sequences):
         (b"a\tN\tO\nb\t\tO\n", r"line 2: column 2 is empty"),
         (b"\n \n", "has no token"),
         (b"", "has no token"),
+        (b"# text = a\n# sent_id = 1\n", "has no token"),
+        (b"PK\x03\x04 a O\n", "this is a zip archive"),
+        (b"PAR1 a O\n", "this is parquet, and not a text"),
         (b"a\nb\n", "has only one column"),
         (b"a\tN\tO\nb\tN\t \n", "line 2: column 3 is empty"),
         (b"a N O\n# text = b\nc N O\n", "line 2 has 4 columns"),
@@ -171,7 +176,8 @@ def test_malformed_columns_are_named_with_their_line(text, message):
         (["pos[0]"], r"needs column 1, counted from 0, and the tokens have only one column"),
         (["word[500]"], "500 tokens away"),
         (["word[0]", "word[0]"], r"repeated: \['word\[0\]'\]"),
-        ([], "must be a list of different ones"),
+        ([], "must be a list of strings such as 'word\\[0\\]', and it is empty"),
+        ([7], "and 7 is none"),
     ],
 )
 def test_a_wrong_template_is_named(templates, message):
@@ -214,6 +220,16 @@ def test_a_document_mark_without_columns_is_taken_for_an_empty_line(tmp_path):
     path.write_text("-DOCSTART-\n")
     with pytest.raises(DataError, match="has no token"):
         read_conll(path)
+
+
+def test_text_that_is_not_utf_8_is_read_with_a_warning_or_as_it_is_named():
+    text = "é X\nb Y\n"
+    with pytest.warns(UserWarning, match="the text is not UTF-8: read as windows-1252"):
+        assert read_conll(io.BytesIO(text.encode("latin-1")))[0][0] == [("é",), ("b",)]
+    assert read_conll(io.BytesIO("щ X\n".encode("cp1251")), encoding="windows-1251")[0][0] == [("щ",)]
+    late = b"a X\n\n" * 300_000 + b"b\xff Y\xff\0\n"
+    X, y = read_conll(io.BytesIO(late))
+    assert (X[-1], y[-1]) == ([("b\ufffd",)], ["Y\ufffd"])
 
 
 def test_a_tag_that_the_scheme_forbids_is_named_by_its_line(tmp_path):

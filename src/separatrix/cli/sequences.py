@@ -10,18 +10,23 @@ from typing import IO, Any
 import click
 import numpy as np
 
+from separatrix.cli.errors import tell
+from separatrix.data.encodings import AUTO
 from separatrix.data.errors import DataError, counted
+from separatrix.data.options import TextOptions
 from separatrix.modelfile.archive import load
 from separatrix.modelfile.model import Model
-from separatrix.sequences.conll import COMMENT, ConllFile
+from separatrix.sequences.conll import COMMENT, ConllFile, tagged_columns
 from separatrix.sequences.evaluation import evaluate_sequences
 
 
-def check_unused(**options: Any) -> None:
-    """Raise for an option that means nothing to a tagger."""
-    for name, value in options.items():
-        if value:
-            raise DataError(f"--{name} is not for taggers of sequences")
+def check_unused(reading: TextOptions, **options: Any) -> str:
+    """Raise for an option that means nothing to a tagger; return the encoding of the file."""
+    how = reading.reading()
+    encoding: str = how.pop("encoding", AUTO)
+    for name in (*(name for name, value in options.items() if value not in (None, [])), *how):
+        raise DataError(f"--{name.replace('_', '-')} is not for taggers of sequences")
+    return encoding
 
 
 def columns_of(model: Model) -> int:
@@ -32,21 +37,23 @@ def columns_of(model: Model) -> int:
     return int(features.n_columns)
 
 
-def read_for(model: Model, data: str, *, tagged: bool) -> ConllFile:
+def read_for(verb: str, model: Model, data: str, encoding: str, *, tagged: bool) -> ConllFile:
     """Return a file with the columns of the training, and the tags behind them where they are needed."""
-    file, n = ConllFile(data), columns_of(model)
+    n = columns_of(model)
+    file = ConllFile(data, encoding)
+    tell(verb, file.notes)
     if len(file.columns) != n + 1 and (tagged or len(file.columns) != n):
         wanted = f"{n + 1}, the tag last" if tagged else f"{n}, or {n + 1} with a tag at the end"
         raise DataError(f"{file.name} has {counted(len(file.columns), 'column')}; the model needs {wanted}")
     return file
 
 
-def predict_sequences(path: Path, data: str, output: Path | None) -> int:
+def predict_sequences(path: Path, data: str, output: Path | None, encoding: str) -> int:
     """Write each line of a file with the predicted tag behind it, as conlleval reads it."""
     from separatrix.data.atomic import replacing
 
     model = load(path, plain=True)
-    file = read_for(model, data, tagged=False)
+    file = read_for("predict", model, data, encoding, tagged=False)
     tagger = model.estimator.set_params(n_jobs=-1)
     encoded = tagger.encode(file.sentences(columns_of(model)))
     codes = tagger.predict_codes(encoded)
@@ -77,10 +84,13 @@ def _write(out: IO[bytes], file: ConllFile, ends: Any) -> None:
     out.write(b"".join(pieces))
 
 
-def explain_tags(path: Path, data: str, row: int, token: int | None, against: str | None, top: int, as_json: bool) -> int:
+def explain_tags(
+    path: Path, data: str, encoding: str, row: int, token: int | None, against: str | None, top: int, as_json: bool
+) -> int:
     """Print why a token of a sequence has its tag; without a token, by how much each tag of the sequence leads."""
     model = load(path, plain=True)
-    tagger, sentences = model.estimator, read_for(model, data, tagged=False).sentences(columns_of(model))
+    file = read_for("explain", model, data, encoding, tagged=False)
+    tagger, sentences = model.estimator, file.sentences(columns_of(model))
     if row > len(sentences):
         raise DataError(f"{data} has {counted(len(sentences), 'sequence')}; there is no sequence {row:,}")
     sentence = sentences[row - 1]
@@ -102,13 +112,18 @@ def explain_tags(path: Path, data: str, row: int, token: int | None, against: st
     return 0
 
 
-def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: int, html: Path | None) -> int:
+def trace_tagger(
+    data: str, encoding: str, mistake: int | None, order: str, passes: int, seed: int, html: Path | None
+) -> int:
     """Train a tagger on a file by the perceptron rule, and show one of its mistakes."""
-    from separatrix.sequences.conll import read_conll
-    from separatrix.sequences.perceptron import SequencePerceptron
+    from separatrix.sequences.perceptron import ORDERS, SequencePerceptron
 
-    X, y = read_conll(data)
-    model = SequencePerceptron(order="cyclic" if order == "cyclic" else "shuffle", max_iter=passes, random_state=seed)
+    file = ConllFile(data, encoding)
+    tell("trace", file.notes)
+    X, y = tagged_columns(file)
+    if order not in ORDERS:
+        raise DataError(f"--order {order} is not for taggers of sequences: use {' or '.join(ORDERS)}")
+    model = SequencePerceptron(order=order, max_iter=passes, random_state=seed)
     trace = model.fit(X, y).trace(X, mistake)
     if html is None:
         click.echo(trace.text(first=1))
@@ -121,10 +136,10 @@ def trace_tagger(data: str, mistake: int | None, order: str, passes: int, seed: 
     return 0
 
 
-def evaluate_tagger(path: Path, data: str, as_json: bool) -> int:
+def evaluate_tagger(path: Path, data: str, encoding: str, as_json: bool) -> int:
     """Print the figures of a tagger on a file that has tags."""
     model = load(path, plain=True)
-    file = read_for(model, data, tagged=True)
+    file = read_for("evaluate", model, data, encoding, tagged=True)
     predicted = model.estimator.set_params(n_jobs=-1).predict(file.sentences(columns_of(model)))
     evaluation = evaluate_sequences(file.tags(), predicted)
     click.echo(evaluation.to_json() if as_json else str(evaluation))

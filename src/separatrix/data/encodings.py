@@ -48,6 +48,11 @@ def encoding_called(name: str) -> str:
     return UTF8 if codec.name in ("utf-8", "utf-8-sig", "ascii") else codec.name
 
 
+def assumed(name: str, encoding: str) -> str:
+    """Return the note about a file whose encoding was detected and is not UTF-8."""
+    return f"{name}: the text is not UTF-8: read as {encoding}; if that is wrong, name it with encoding="
+
+
 def detected(head: bytes, whole: bool = True) -> str:
     """Return the encoding of a text by its first bytes, or by the `whole` of it.
 

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from separatrix.data import built_in, sniffing
 from separatrix.data.batches import BATCH_BYTES, BATCH_ROWS, MISSING, Options
-from separatrix.data.encodings import AUTO, UTF8, encoding_called, first_undecodable, is_undecodable
+from separatrix.data.encodings import AUTO, UTF8, assumed, encoding_called, first_undecodable, is_undecodable
 from separatrix.data.errors import DataError, NoExampleError, ReadAgainError, Skips, counted, did_you_mean
 from separatrix.data.formats import FORMATS
 from separatrix.data.options import ON_ERROR
@@ -373,8 +373,7 @@ def as_text(stream: Stream, form: str, options: Options) -> None:
         return
     encoding = stream.as_text(options.encoding)
     if options.encoding == AUTO and encoding != UTF8:
-        assumed = f"{stream.name}: the text is not UTF-8: read as {encoding}; if that is wrong, name it with encoding="
-        options.notes.setdefault(f"encoding of {stream.name}", assumed)
+        options.notes.setdefault(f"encoding of {stream.name}", assumed(stream.name, encoding))
 
 
 def _places(spec: Spec) -> list[Any]:

@@ -42,9 +42,7 @@ def sniff(stream: Stream, encoding: str = "auto") -> str:
         raise DataError(f"{stream.name}: the file is empty")
     if name := _recognized(head, binary=True):
         return name
-    for magic, reason in _REFUSED.items():
-        if head.startswith(magic):
-            raise DataError(f"{stream.name}: {reason}")
+    check_text(stream)
     stream.as_text(encoding)
     text = stream.peek()
     if not text.strip():
@@ -58,6 +56,16 @@ def sniff(stream: Stream, encoding: str = "auto") -> str:
     if text.lstrip().startswith(b"["):
         raise DataError(f"{stream.name}: this is one JSON array; write an object a line, for example with jq -c '.[]'")
     return _recognized(text, binary=False) or "csv"
+
+
+def check_text(stream: Stream) -> None:
+    """Raise for a file of a binary format, or of one that is not read."""
+    head = stream.peek()
+    for magic, reason in _REFUSED.items():
+        if head.startswith(magic):
+            raise DataError(f"{stream.name}: {reason}")
+    if name := _recognized(head, binary=True):
+        raise DataError(f"{stream.name}: this is {name}, and not a text")
 
 
 def _recognized(head: bytes, binary: bool) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from separatrix import __version__
+from separatrix.data.encodings import AUTO
 from separatrix.data.errors import DataError, counted
 from separatrix.data.streams import digest_of
 from separatrix.engine.hooks import hook
@@ -27,7 +27,7 @@ from separatrix.training.summary import Summary
 
 SUPPORTED = (
     *("data", "output", "sequence", "templates", "scheme", "learner", "rule", "C", "passes", "order", "seed", "holdout"),
-    *("validate", "early_stopping", "patience", "record", "resume", "float32", "bits", "engine", "mix"),
+    *("validate", "early_stopping", "patience", "record", "resume", "float32", "bits", "engine", "mix", "encoding"),
 )
 """The options of `train` that a tagger has, too."""
 
@@ -47,6 +47,7 @@ class SequenceSummary(Summary):
         read += f", {counted(self['comments'], 'comment')} left out" if self["comments"] else ""
         held_out = f", {counted(self['held_out'], 'sequence')} held out" if self["held_out"] else ""
         ended = "a pass without a mistake" if self["converged"] else f"{self['mistakes'][-1]:,} in the last pass"
+        yield from (worded(note) for note in self["notes"])
         yield f"{self['data']}: {read}{held_out}, {counted(len(self['classes']), 'tag')}, {self['features']:,} features"
         yield f"{counted(self['passes'], 'pass')}, {sum(self['mistakes']):,} mistakes, {ended}; {self['seconds']:.2f} s"
         if self["evaluation"] is not None:
@@ -63,7 +64,7 @@ def train_sequences(options: TrainOptions, progress: Progress) -> Model:
     """Train a tagger on a CoNLL file, or with an engine on several, whose last column has the tags."""
     check_options(options)
     began = time.perf_counter()
-    trained = _trained(options) if options.engine is None else _trained_on_shards(options, progress)
+    trained, notes = _trained(options) if options.engine is None else (_trained_on_shards(options, progress), [])
     facts, tagger = trained.facts, trained.estimator
     facts |= {
         "version": __version__,
@@ -90,7 +91,8 @@ def train_sequences(options: TrainOptions, progress: Progress) -> Model:
         output=None if options.output is None else str(options.output),
         bytes=0 if options.output is None else options.output.stat().st_size,
         seconds=round(time.perf_counter() - began, 3),
-        **{"skipped": 0, "problems": [], "notes": [], "warnings": [], "columns": []},
+        notes=notes,
+        **{"skipped": 0, "problems": [], "warnings": [], "columns": []},
     )
     return trained
 
@@ -125,11 +127,12 @@ def _trained_on_shards(options: TrainOptions, progress: Progress) -> Model:
     return model
 
 
-def _trained(options: TrainOptions) -> Model:
-    """Train on one file in this process."""
-    file = _tagged(options.data)
+def _trained(options: TrainOptions) -> tuple[Model, list[str]]:
+    """Train on one file in this process; return the model, and notes on how files were read."""
+    file = _tagged(options.data, options)
+    notes = list(file.notes)
     X, y = file.sentences(len(file.columns) - 1), file.tags()
-    held_out, model = _held_out(options, file), _tagger(options)
+    held_out, model = _held_out(options, file, notes), _tagger(options)
     model.check_scheme(Tags(y.names, y.codes), y.starts, y.names, file.place)
     if options.holdout:
         chosen = held_out_sequences(len(X), options.holdout, np.empty(0), options.seed)
@@ -144,13 +147,13 @@ def _trained(options: TrainOptions) -> Model:
         "tokens": int(X.starts[-1]),
         "features": model.n_features_in_,
         "classes": {str(name): count for name, count in zip(y.names.tolist(), counts, strict=True) if count},
-        "data": digest_of(options.data).hex() if os.path.exists(options.data) else "",
+        "data": (file.digest or digest_of(file.name)).hex(),
     }
     if file.comments:
         facts["comments"] = file.comments
     trained = Model(model, None, facts)
     trained.evaluation = None if held_out is None else evaluate_sequences(held_out[1], model.predict(held_out[0]))
-    return trained
+    return trained, notes
 
 
 DEFAULTS = {field.name: field.default for field in fields(TrainOptions)}
@@ -163,23 +166,26 @@ def check_options(options: TrainOptions) -> None:
     for name, default in DEFAULTS.items():
         if name not in SUPPORTED and getattr(options, name) != default:
             raise DataError(f"{name}= cannot be combined with sequence=True")
+    if options.engine is not None and options.encoding is not None:
+        raise DataError("encoding= cannot be combined with engine= and sequence=True: convert the files to UTF-8")
     for name, choices in (("rule", RULES), ("order", ORDERS), ("learner", ("averaged", "last"))):
         if getattr(options, name) not in choices:
             raise DataError(f"{name}={getattr(options, name)!r} is not for sequences: use {' or '.join(choices)}")
 
 
-def _held_out(options: TrainOptions, file: ConllFile) -> Any:
-    """Return the sequences and tags of the file of held-out data, or None."""
+def _held_out(options: TrainOptions, file: ConllFile, notes: list[str]) -> Any:
+    """Return the sequences and tags of the file of held-out data, or None; add to the notes."""
     if options.validate is None:
         return None
-    other = _tagged(options.validate)
+    other = _tagged(options.validate, options)
+    notes += other.notes
     if len(other.columns) != len(file.columns):
         raise DataError(f"{other.name} has {len(other.columns)} columns, and {file.name} has {len(file.columns)}")
     return other.sentences(len(file.columns) - 1), other.tags()
 
 
-def _tagged(path: str) -> ConllFile:
-    file = ConllFile(path)
+def _tagged(path: str, options: TrainOptions) -> ConllFile:
+    file = ConllFile(path, options.encoding or AUTO)
     if len(file.columns) < 2:
         raise DataError(f"{file.name} has only one column: a tagger learns from two or more, the tag last")
     return file

@@ -61,8 +61,16 @@ def evaluate(
         if holds_tagger(model):
             from separatrix.cli import sequences
 
-            sequences.check_unused(label=label, positive=positive, threshold=threshold, optimize=optimize, report=report)
-            return sequences.evaluate_tagger(model, data, as_json)
+            unused: dict[str, object] = {
+                "label": label,
+                "positive": positive,
+                "threshold": threshold,
+                "optimize": optimize,
+                "report": report,
+            }
+            unused |= {"curves": curves or None, "missing_label": None if missing_label == "skip" else missing_label}
+            encoding = sequences.check_unused(reading, **unused)
+            return sequences.evaluate_tagger(model, data, encoding, as_json)
         decision = Decision(threshold, optimize)
         if report is not None:
             check_place(report)

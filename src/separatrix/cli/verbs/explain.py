@@ -45,7 +45,8 @@ def explain(
         if holds_tagger(model):
             from separatrix.cli import sequences
 
-            return sequences.explain_tags(model, data, row, token, against, top, as_json)
+            encoding = sequences.check_unused(reading, **{"class": of})
+            return sequences.explain_tags(model, data, encoding, row, token, against, top, as_json)
         rows = ModelRows(model, data, reading.reading())
         first = 1  # the number of the batch's first row
         for X, y, batch in rows.batches():

@@ -53,8 +53,8 @@ def predict(
         if holds_tagger(model):
             from separatrix.cli import sequences
 
-            sequences.check_unused(scores=scores, keep=keep, engine=engine)
-            return sequences.predict_sequences(model, data, output)
+            encoding = sequences.check_unused(reading, scores=scores or None, keep=keep, engine=engine)
+            return sequences.predict_sequences(model, data, output, encoding)
         if engine is not None:
             from separatrix.cli.sharded import PredictShard, predict_on_shards
 

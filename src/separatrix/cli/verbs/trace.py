@@ -62,9 +62,13 @@ def trace(
     form = "json" if as_json else form
     with errors_reported("trace", data):
         if sequence:
-            from separatrix.cli.sequences import trace_tagger
+            from separatrix.cli.sequences import check_unused, trace_tagger
 
-            return trace_tagger(data, mistake, order, passes, seed, html)
+            unused = {"label": label, "positive": positive, "drop": drop, "tie": tie, "bias": bias}
+            encoding = check_unused(reading, **unused, format=None if form == "table" else form)
+            return trace_tagger(data, encoding, mistake, order, passes, seed, html)
+        if mistake is not None:
+            raise DataError("--mistake is for --sequence")
         if html is not None:
             check_place(html)
         try:
