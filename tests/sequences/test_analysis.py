@@ -169,6 +169,9 @@ def test_commands_explain_and_trace(tmp_path):
     assert status == 0 and shown.splitlines()[0] == "sequence 2: old Rome"
     assert "Rome" in shown and "B-x" in shown
     assert call("explain", model, data, "--row", "9")[0] == 2
+    (tmp_path / "long.conll").write_text("".join(f"w{i} N\n" for i in range(1, 101)))
+    status, shown = call("explain", model, tmp_path / "long.conll", "--token", "60")
+    assert status == 0 and shown.startswith("sequence 1: … w30 w31 ") and shown.splitlines()[0].endswith(" w89 w90 …")
     status, shown = call("trace", data, "--sequence", "--mistake", "1")
     assert status == 0 and shown.startswith("mistake 1: pass 1, step 1, sequence 1;")
     status, shown = call("trace", data, "--sequence", "--html", tmp_path / "t.html")

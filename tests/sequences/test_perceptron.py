@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from separatrix import SequencePerceptron
 from separatrix.sequences.attributes import attributes_of
@@ -227,6 +227,11 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
     assert repr(model) == "SequencePerceptron(max_iter=7, random_state=3)"
     scores = cross_val_score(model, X[:3] * 4, Y[:3] * 4, cv=2)
     assert scores.tolist() == [1.0, 1.0]
+    for n in (3, 4):  # paths of one length, and of several
+        predicted = cross_val_predict(model, X[:n] * 4, Y[:n] * 4, cv=2)
+        assert predicted.shape == (4 * n,) and predicted.tolist() == Y[:n] * 4
+    search = GridSearchCV(model, {"rule": ["perceptron", "pa1"]}, cv=2).fit(X[:4] * 4, Y[:4] * 4)
+    assert search.predict(X) == Y
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,9 @@ from separatrix.modelfile.model import Model
 from separatrix.sequences.conll import COMMENT, ConllFile, tagged_columns
 from separatrix.sequences.evaluation import evaluate_sequences
 
+AROUND = 30
+"""So many words are shown before and after a token."""
+
 
 def check_unused(reading: TextOptions, **options: Any) -> str:
     """Raise for an option that means nothing to a tagger; return the encoding of the file."""
@@ -101,7 +104,7 @@ def explain_tags(
     if as_json:
         click.echo(json.dumps([each.to_dict() for each in explanations], ensure_ascii=False))
         return 0
-    click.echo(f"sequence {row:,}: {' '.join(token[0] for token in sentence)}\n")
+    click.echo(f"sequence {row:,}: {_shown([words[0] for words in sentence], token)}\n")
     if token is not None:
         click.echo(explanations[0].text(first=1))
         return 0
@@ -110,6 +113,14 @@ def explain_tags(
         click.echo(f"{number:>4}  {words[0]:<{width}}  {each.tag}, ahead of {each.against} by {each.lead:.4g}")
     click.echo("\n--token shows the terms of one of them")
     return 0
+
+
+def _shown(words: list[str], token: int | None) -> str:
+    """Return the words of a sequence; of many, those around a token."""
+    if token is None:
+        return " ".join(words)
+    begin, end = max(0, token - 1 - AROUND), token + AROUND
+    return " ".join([*["…"] * (begin > 0), *words[begin:end], *["…"] * (end < len(words))])
 
 
 def trace_tagger(

@@ -17,6 +17,7 @@ from separatrix.sequences.encoded import Encoded, PathWeights
 from separatrix.sequences.ledger import SequenceLedger
 from separatrix.sequences.run import SequenceRun, best_paths
 from separatrix.sequences.templates import TemplateFeatures
+from separatrix.sequences.tokens import Paths
 
 if TYPE_CHECKING:
     from separatrix.sequences.bounds import SequenceBounds
@@ -153,7 +154,7 @@ class SequenceTagger(Parameterized):
         encoded = self.encode(X)
         codes = self.predict_codes(encoded)
         tags, starts = self.classes_[codes].tolist(), encoded.starts.tolist()
-        return [tags[begin:end] for begin, end in pairwise(starts)]
+        return Paths(tags[begin:end] for begin, end in pairwise(starts))
 
     def predict_codes(self, encoded: Encoded) -> Array:
         """Return the place among `classes_` of the tag of each token, one sequence after the other."""

@@ -169,6 +169,20 @@ class TagSequences(Sequence[list[str]]):
         return TagSequences(self.names.tolist(), codes, starts)
 
 
+class Paths(list[list[Any]]):
+    """Paths of tags: a list of lists, which NumPy takes for an array of lists and not for a table of tags.
+
+    scikit-learn's `cross_val_predict` makes arrays of predictions, whose paths need not be of one length.
+    """
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return an array of lists."""
+        array = np.empty(len(self), object)
+        for i, path in enumerate(self):
+            array[i] = path
+        return array
+
+
 def _column(strings: list[Any]) -> Column:
     array = pa.array(strings, pa.large_string())
     if array.null_count:
