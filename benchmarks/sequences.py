@@ -137,4 +137,4 @@ def beside(train, test, y_test, quick):
 
 
 if __name__ == "__main__":
-    show(rows(False))
+    show(list(rows(False)))

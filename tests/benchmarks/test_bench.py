@@ -3,7 +3,10 @@
 import importlib.util
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -253,6 +256,13 @@ def test_every_suite_that_is_here_has_rows(suite):
         assert suite in ("serving", "cluster")
     else:
         assert callable(importlib.import_module(name).rows)
+
+
+def test_the_suite_of_sequences_runs_as_a_module(tmp_path):
+    environment = os.environ | {"SEPARATRIX_DATA": str(tmp_path / "none"), "COLUMNS": "200"}
+    command = [sys.executable, "-m", "benchmarks.sequences"]
+    shown = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "CoNLL-2000" in shown and "set SEPARATRIX_DATA" in shown
 
 
 def test_elsewhere_one_line_says_where_the_benchmarks_are(tmp_path, monkeypatch):
