@@ -44,6 +44,45 @@ def test_entities_are_those_of_a_walk_over_the_tags(sequences):
     assert sum(each.tokens for each in evaluate_sequences(true, predicted, confusions=99).confusions) == wrong
 
 
+def counts_of_a_single_walk(y_true, y_pred):
+    """How conlleval counts: token by token along both paths, with an entity open while it may still be right."""
+
+    def ends(before, kind_before, after, kind):
+        return (
+            before in ("E", "S")
+            or (before in ("B", "I") and after in ("B", "S", "O"))
+            or (before != "O" and kind_before != kind)
+        )
+
+    def begins(before, kind_before, after, kind):
+        return (
+            after in ("B", "S")
+            or (before in ("E", "S", "O") and after in ("E", "I"))
+            or (after != "O" and kind_before != kind)
+        )
+
+    counts, is_open, last = [0, 0, 0], False, [("O", ""), ("O", "")]
+    for true, predicted in zip(y_true, y_pred, strict=True):
+        for pair in [*zip(true, predicted, strict=True), ("O", "O")]:
+            here = [tuple((f"{tag}-").split("-", 2)[:2]) for tag in pair]
+            ended, begun = ([law(*a, *b) for a, b in zip(last, here, strict=True)] for law in (ends, begins))
+            if is_open and all(ended) and last[0][1] == last[1][1]:
+                counts[2], is_open = counts[2] + 1, False
+            elif is_open and (ended[0] != ended[1] or here[0][1] != here[1][1]):
+                is_open = False
+            is_open |= all(begun) and here[0][1] == here[1][1]
+            counts[0], counts[1] = counts[0] + begun[0], counts[1] + begun[1]
+            last = here
+    return tuple(counts)
+
+
+@given(pairs)
+def test_entities_are_counted_as_by_a_single_walk_over_both_paths(sequences):
+    y_true, y_pred = ([[pair[k] for pair in sequence] for sequence in sequences] for k in (0, 1))
+    figures = evaluate_sequences([*y_true, ["B-x"]], [*y_pred, ["O"]])
+    assert figures.entities == counts_of_a_single_walk([*y_true, ["B-x"]], [*y_pred, ["O"]])
+
+
 def test_figures_worked_by_hand():
     true = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "B-NP"], []]
     predicted = [["B-NP", "I-NP", "O", "B-NP"], ["B-NP", "I-NP"], []]
@@ -73,6 +112,24 @@ def test_tags_that_mark_no_entities_get_figures_each():
     assert tuple(figures.by_type["noun"]) == (1, 2, 1)
     assert "entity" not in str(figures)
     assert evaluate_sequences([], []).accuracy == 1.0
+
+
+def test_where_all_tags_are_o_there_is_no_entity():
+    figures = evaluate_sequences([["O", "O"]], [["O", "O"]])
+    assert (figures.f1, figures.entities, figures.by_type, figures.accuracy) == (0.0, (0, 0, 0), {}, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (iter([["B-x"]]), "y_true is a list_iterator: it must be a list"),
+        (["O"], r"y_true\[0\] is the string 'O'"),
+        ([1], r"y_true\[0\] is 1: it must be a list"),
+    ],
+)
+def test_what_is_no_list_of_lists_is_refused(y, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        evaluate_sequences(y, [["O"]])
 
 
 def test_lengths_must_agree():

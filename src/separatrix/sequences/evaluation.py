@@ -137,6 +137,9 @@ def evaluate_sequences(y_true: Any, y_pred: Any, *, confusions: int = 10) -> Seq
     >>> figures.accuracy, figures.f1
     (0.6666666666666667, 0.0)
     """
+    for who, y in (("y_true", y_true), ("y_pred", y_pred)):
+        if not hasattr(y, "__len__"):
+            raise TypeError(f"{who} is a {type(y).__name__}: it must be a list with a list of tags for each sequence")
     if len(y_true) != len(y_pred):
         raise ValueError(f"y_true has {len(y_true)} sequences and y_pred has {len(y_pred)}")
     starts, names, true, predicted = _codes(y_true, y_pred)
@@ -164,7 +167,11 @@ def evaluate_sequences(y_true: Any, y_pred: Any, *, confusions: int = 10) -> Seq
 
 def _codes(y_true: Any, y_pred: Any) -> tuple[Ints, list[Any], Array, Array]:
     """Return where sequences start, all tags sorted, and both codes of each token."""
-    lengths = [len(tags) for tags in y_true] if not isinstance(y_true, TagSequences) else np.diff(y_true.starts).tolist()
+    if isinstance(y_true, TagSequences):
+        lengths = np.diff(y_true.starts).tolist()
+    else:
+        lengths = [len(tags) if hasattr(tags, "__len__") else 0 for tags in y_true]
+        check_lengths(y_true, lengths, "y_true")
     check_lengths(y_pred, lengths, "y_pred")
     flat = [list(chain.from_iterable(y)) for y in (y_true, y_pred)]
     names = sorted({*flat[0], *flat[1]}, key=lambda name: (isinstance(name, str), name))

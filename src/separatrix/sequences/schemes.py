@@ -32,9 +32,9 @@ def parts_of(tag: object) -> tuple[str, str]:
 
 
 def marks_entities(tags: list[str]) -> bool:
-    """Tell whether tags mark entities: all begin with a letter of a scheme, and some have a type, or are B and O."""
-    letters = {tag.partition("-")[0] for tag in tags}
-    return letters <= {*_KNOWN} and (any("-" in tag for tag in tags) or {"B", "O"} <= set(tags))
+    """Tell whether tags mark entities: each has a letter of a scheme, and some have a type, are B and O, or all are O."""
+    letters, names = {tag.partition("-")[0] for tag in tags}, set(tags)
+    return letters <= {*_KNOWN} and (any("-" in tag for tag in tags) or {"B", "O"} <= names or names == {"O"})
 
 
 def tags_beyond(scheme: str | None, tags: list[object]) -> list[object]:
