@@ -29,6 +29,7 @@ def test_attributes_have_the_names_of_python_crfsuite():
     expected = {"a:b": 1.0, "n": 2.0, "f": 1.5, "t": 1.0, "F": 0.0, "l:x": 1.0, "l:y": 1.0, "d:u:v": 1.0, "d:w": 0.5}
     assert dict(attributes_of(token)) == expected
     assert list(attributes_of(["walk", "shop"])) == [("walk", 1.0), ("shop", 1.0)]
+    assert list(attributes_of({b"a": b"b", "l": [b"x"]})) == [("a:b", 1.0), ("l:x", 1.0)]
 
 
 def test_the_parts_of_an_encoding_agree_with_the_generator():

@@ -39,17 +39,15 @@ def attributes_of(token: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
                 f"{token!r:.60} is a {type(token).__name__}, and the first token is a dict or list of attributes"
             )
         for name in _in_order(token):
-            if not isinstance(name, str):
+            if not isinstance(name, str | bytes):
                 raise TypeError(f"{name!r:.60} in a list of attributes is no string")
-            yield prefix + name, 1.0
+            yield prefix + _decoded(name), 1.0
         return
-    for key, value in token.items():
+    for key, value in ((_decoded(key), value) for key, value in token.items()):
         if not isinstance(key, str):
             raise TypeError(f"the attribute {key!r:.60} is named by a {type(key).__name__}: names must be strings")
-        if isinstance(value, str):
-            yield f"{prefix}{key}:{value}", 1.0
-        elif isinstance(value, bytes):
-            yield f"{prefix}{key}:{value.decode()}", 1.0
+        if isinstance(value, str | bytes):
+            yield f"{prefix}{key}:{_decoded(value)}", 1.0
         elif isinstance(value, Real | np.bool_):
             if not math.isfinite(value):
                 raise ValueError(f"the attribute {prefix + key!r} is {value}: values must be finite")
@@ -60,6 +58,10 @@ def attributes_of(token: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
             raise TypeError(
                 f"the attribute {prefix + key!r} is {value!r:.60}: values are strings, numbers, booleans, lists or dicts"
             )
+
+
+def _decoded(name: Any) -> Any:
+    return name.decode() if isinstance(name, bytes) else name
 
 
 def _in_order(names: Any) -> Any:
