@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from separatrix import SequencePerceptron, load, save, train
+from separatrix import Model, SequencePerceptron, evaluate, explain, load, save, trace, train
 from separatrix.cli import app
+from separatrix.exporting import to_sql
 from separatrix.modelfile.errors import ModelFileError
 
 WORDS = [[("Rome", "N"), ("is", "V"), ("old", "A")], [("old", "A"), ("Rome", "N")], [("it", "P"), ("is", "V")]]
@@ -148,6 +149,19 @@ def test_a_pipe_is_read_once_and_its_hash_is_kept(tmp_path):
     of_pipe = train(str(pipe), sequence=True)
     writer.join(10)
     assert of_pipe.facts["data"] == train(str(data), sequence=True).facts["data"] != ""
+
+
+def test_functions_for_classifiers_say_what_a_tagger_has_in_their_place():
+    model = SequencePerceptron(random_state=0).fit(WORDS, TAGS)
+    for wrong, message in (
+        (lambda: explain(model, WORDS[0]), r"its own explain\(sequence, token\) shows"),
+        (lambda: evaluate(Model(model), WORDS, TAGS), r"call evaluate_sequences\(y, model.predict\(X\)\)"),
+        (lambda: trace(model, WORDS, TAGS), "SequencePerceptron is not one of them"),
+        (lambda: to_sql(model), "SequencePerceptron is not a linear function of the features"),
+        (lambda: train((WORDS, TAGS), sequence=True), "for data in memory call SequencePerceptron"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            wrong()
 
 
 def test_held_out_sequences_are_evaluated(tmp_path):

@@ -161,9 +161,10 @@ def linear_parts(model: Any, features: Any = None) -> tuple[Any, Any]:
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
         raise error(f"this {type(estimator).__name__} is not fitted yet: call fit first")
-    if not hasattr(estimator, "coef_") or getattr(estimator, "stores_rows", False):
+    if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_") or getattr(estimator, "stores_rows", False):
+        instead = ": its own explain(sequence, token) shows those of a token" if hasattr(estimator, "predict_single") else ""
         raise ValueError(
-            f"a {type(estimator).__name__} does not decide by one sum over the features, so it has no terms to show"
+            f"a {type(estimator).__name__} does not decide by one sum over the features, so it has no terms to show{instead}"
         )
     return estimator, features
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.data.errors import did_you_mean
+from separatrix.data.errors import DataError, did_you_mean
 from separatrix.data.labels import labels_at, without_label
 from separatrix.engine.labels import check_no_name
 from separatrix.engine.parameters import ParameterError
@@ -67,6 +67,8 @@ def train(data: Any, *, label: Any = None, **options: Any) -> Model:
     (4, 0.0)
     """
     given = _with_roles(options)
+    if given.get("sequence") and not isinstance(data, str | os.PathLike):
+        raise DataError("sequence=True reads a CoNLL file; for data in memory call SequencePerceptron().fit(X, y)")
     if is_in_memory(data, label):
         data = InMemory(data, label)
         label = data.label

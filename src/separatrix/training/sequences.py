@@ -161,8 +161,6 @@ DEFAULTS = {field.name: field.default for field in fields(TrainOptions)}
 
 def check_options(options: TrainOptions) -> None:
     """Raise for an option that means nothing to a tagger."""
-    if not isinstance(options.data, str):
-        raise DataError("sequence=True reads a CoNLL file; for data in memory call SequencePerceptron().fit(X, y)")
     for name, default in DEFAULTS.items():
         if name not in SUPPORTED and getattr(options, name) != default:
             raise DataError(f"{name}= cannot be combined with sequence=True")

@@ -223,6 +223,9 @@ def evaluate(model: Any, X: Any, y: Any, *, positive: Any = None, name: str = "t
     estimator = model.estimator if is_model else model
     if not hasattr(model, "predict"):
         raise TypeError(f"evaluate takes the classifier first, then X and y: a {type(model).__name__} cannot predict")
+    if hasattr(estimator, "predict_single"):
+        remedy = "call evaluate_sequences(y, model.predict(X))"
+        raise TypeError(f"evaluate is for classifiers, and a {type(estimator).__name__} tags sequences: {remedy}")
     if not hasattr(estimator, "classes_"):
         error = getattr(estimator, "not_fitted_error", NotFittedError)
         raise error(f"this {type(model if estimator is None else estimator).__name__} is not fitted yet: call fit first")
