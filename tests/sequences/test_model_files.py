@@ -115,7 +115,7 @@ def test_commands_train_predict_evaluate_and_inform(tmp_path):
     bare.write_text("Rome N\nis V\n")
     assert call("predict", model, bare, "-o", tmp_path / "out.conll") == f"2 tags written to {tmp_path / 'out.conll'}\n"
     assert (tmp_path / "out.conll").read_text() == "Rome N B-x\nis V O\n\n"
-    same = train(str(data), sequence=True, rule="perceptron")
+    same = train(data, sequence=True, rule="perceptron")
     assert all(map(np.array_equal, same.estimator.weights(), load(model).estimator.weights()))
     assert same.predict(WORDS) == TAGS
 
@@ -159,6 +159,7 @@ def test_functions_for_classifiers_say_what_a_tagger_has_in_their_place():
         (lambda: trace(model, WORDS, TAGS), "SequencePerceptron is not one of them"),
         (lambda: to_sql(model), "SequencePerceptron is not a linear function of the features"),
         (lambda: train((WORDS, TAGS), sequence=True), "for data in memory call SequencePerceptron"),
+        (lambda: train("a", sequence=True, validate=(WORDS, TAGS)), "for data in memory call SequencePerceptron"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             wrong()

@@ -67,7 +67,8 @@ def train(data: Any, *, label: Any = None, **options: Any) -> Model:
     (4, 0.0)
     """
     given = _with_roles(options)
-    if given.get("sequence") and not isinstance(data, str | os.PathLike):
+    is_path = isinstance(data, str | os.PathLike) and not is_in_memory(given.get("validate", ""))
+    if given.get("sequence") and not is_path:
         raise DataError("sequence=True reads a CoNLL file; for data in memory call SequencePerceptron().fit(X, y)")
     if is_in_memory(data, label):
         data = InMemory(data, label)
