@@ -54,7 +54,7 @@ def test_a_file_gives_the_same_tagger_back(tmp_path, kind, settings):
 
 
 def test_hashed_features_in_a_file(tmp_path):
-    model = SequencePerceptron(n_features=50, random_state=0).fit(WORDS, TAGS)
+    model = SequencePerceptron(n_features=np.int64(50), random_state=0).fit(WORDS, TAGS)
     save(model, tmp_path / "m.sepx")
     again = load(tmp_path / "m.sepx")
     assert again.predict(WORDS) == model.predict(WORDS)
@@ -69,6 +69,8 @@ def test_files_without_mistakes_and_without_what_learning_needs(tmp_path):
     assert again.n_mistakes_ == model.n_mistakes_ > len(again.ledger_) == 0
     with pytest.raises(ValueError, match="the mistakes were not kept"):
         again.replay(WORDS)
+    with pytest.raises(ValueError, match="no mistake to show, since they were not kept"):
+        again.trace(WORDS)
     assert all(map(np.array_equal, again.partial_fit(WORDS, TAGS).weights(), model.partial_fit(WORDS, TAGS).weights()))
     save(model, tmp_path / "small.sepx", resume=False)
     small = load(tmp_path / "small.sepx").estimator

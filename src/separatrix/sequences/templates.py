@@ -158,7 +158,7 @@ class TemplateFeatures:
     kind = "columns"
 
     def __init__(self, templates: str | Sequence[str] = DEFAULT, n_features: int | None = None) -> None:
-        self.templates, self.hashed_to = templates, n_features
+        self.templates, self.hashed_to = templates, None if n_features is None else int(n_features)
         self.used: list[str] = []
         self.n_columns = self._size = 0
         self._keys, self._numbers = np.empty(0, np.uint64), np.zeros(16, np.int32)

@@ -149,7 +149,8 @@ def trace_mistake(model: SequenceTagger, X: Any, number: int | None = None) -> S
     X = X if isinstance(X, Sentences) else list(X)
     ledger = model.ledger_
     if not len(ledger):
-        raise ValueError("there is no mistake to show")
+        kept = ", since they were not kept, on shards or in the model file" if ledger.absent else ""
+        raise ValueError(f"there is no mistake to show{kept}")
     number = len(ledger) if number is None else number
     if not 1 <= number <= len(ledger):
         raise ValueError(f"there are {len(ledger):,} mistakes; there is no mistake {number:,}")
