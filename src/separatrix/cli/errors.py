@@ -62,35 +62,13 @@ OFF = {
 DEBUG = "separatrix.debug"
 """The name under which a context has whether --debug was given."""
 SAME = (
-    *(
-        "ask",
-        "ask_budget",
-        "average_from",
-        "bins",
-        "bits",
-        "budget",
-        "calibrate",
-        "categorical",
-        "char_ngrams",
-        "checkpoint",
-    ),
-    *(
-        "class_weight",
-        "date",
-        "delimiter",
-        "drop",
-        "early_stopping",
-        "encoding",
-        "engine",
-        "float32",
-        "folds",
-        "format",
-        "header",
-    ),
-    *("holdout", "idf", "label", "learner", "margin", "memory", "missing_label", "mix", "multi_class", "ngrams", "number"),
-    *("numbers", "on_error", "oof", "optimize", "order", "passes", "positive", "quote", "record", "report", "resume"),
-    *("rule", "scheme", "sequence", "set", "table", "templates", "text", "tf", "tie", "time_limit", "tune", "validate"),
-    *("zero_based", "ask", "ask_budget"),
+    *("ask", "ask_budget", "average_from", "bins", "bits", "budget", "calibrate", "categorical"),
+    *("char_ngrams", "checkpoint", "class_weight", "date", "delimiter", "drop", "early_stopping", "encoding"),
+    *("engine", "float32", "folds", "format", "header", "holdout", "idf", "label", "learner", "margin"),
+    *("memory", "missing_label", "mix", "multi_class", "ngrams", "number", "numbers", "on_error", "oof"),
+    *("optimize", "order", "passes", "positive", "quote", "record", "report", "resume", "rule", "scheme"),
+    *("sequence", "set", "table", "templates", "text", "tf", "tie", "time_limit", "tune", "validate"),
+    *("zero_based",),
 )
 """Parameters whose option has the same name."""
 OPTION_OF = {name: f"--{name.replace('_', '-')}" for name in SAME} | RENAMED
