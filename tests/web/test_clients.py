@@ -194,11 +194,11 @@ def test_an_undo_is_never_sent_twice(server, connect, request):
 def test_retries_end_and_the_error_has_the_key(server, connect, request):
     path = f"/models/{name_of(request)}"
     with FlakyProxy(server.url, f"{path}/learn", ["drop"] * 100) as proxy:
-        client = connect(proxy.url + path, patience=0.3)
+        client = connect(proxy.url + path, patience=1.5)
         begun = time.monotonic()
         with pytest.raises(ServerUnreachableError, match="it is not known whether this was learned") as lost:
             client.learn({"a": 1}, "x")
-        assert time.monotonic() - begun < 3 and len(proxy.sent) > 1
+        assert time.monotonic() - begun < 15 and len(proxy.sent) > 1
         proxy.script.clear()
         assert client.learn({"a": 1}, "x", key=lost.value.key)["examples"] == 1
         assert client.stats()["examples"] == 1
