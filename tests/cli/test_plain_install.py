@@ -92,7 +92,7 @@ def test_verbs_that_need_no_extra(folder):
         (["export", "n.sepx", "--to", "sql"], 0),
         (["trace", "numbers.csv", "--html", "trace.html"], 0),
     )
-    assert "Error" not in error
+    assert "Traceback" not in error
 
 
 def test_verbs_that_need_an_extra_name_it(folder):
