@@ -72,6 +72,16 @@ def test_the_time_limit_of_the_analyses_holds(name, call):
     assert ends_in_time(CALLS[call], X, y)
 
 
+@pytest.mark.parametrize(("shape", "n_classes"), [((500, 500), 40), ((20_000, 800), 2)])
+def test_collinear_columns_and_infinite_coefficients_are_told_within_the_time_limit(shape, n_classes):
+    X, y = noise(*shape, n_classes)
+    check_separation(X[:200, :5], y[:200])  # compiled
+    assert ends_in_time(CALLS["check_separation"], X, y)
+    check = check_separation(X, y, time_limit=LIMIT)
+    assert check.collinear is None and "not examined within the time limit" in repr(check)
+    assert check.separation == "undecided" or "the time limit fell before it was told" in check.notes[-1]
+
+
 def test_the_time_limit_of_bounds_holds_and_the_bounds_still_do():
     X, y = nearly_separable(2500, 1200)
     model = Perceptron(max_iter=2).fit(X, y)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from fractions import Fraction
 from math import inf
 from typing import Any
@@ -30,11 +31,14 @@ from separatrix.analysis.separation.signs import certain_signs
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Ints, Rows
 from separatrix.proofs.certificate import Certificate, Progress, certify
+from separatrix.proofs.clock import TimeUp, check_time, watched
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.proof import Witness
 from separatrix.proofs.search.exact_signs import exact_signs
 from separatrix.proofs.search.pairs import Pairs
 
+_GRACE = 0.5
+"""Seconds for what follows the certificate where that took all the time: enough on data of ordinary size."""
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""
 
@@ -85,8 +89,19 @@ def checked_design(design: Design, time_limit: float | None = None, progress: Pr
     names = [f"x{j}" for j in range(rows.d)] if design.names is None else [str(name) for name in design.names]
     certificate.feature_names = names
     pairs = Pairs(rows, codes, len(classes), design.bias)
-    exact = dependencies(rows, design.bias)
-    infinite, outside = _along(pairs, certificate, exact or {}, [*names, "intercept"][: pairs.m], deadline)
+    exact, collinear, notes = None, None, list(design.notes)
+    grace = 0.0 if time_limit is None else min(_GRACE, time_limit / 10)
+    with watched(max(deadline, time.monotonic() + grace)):
+        with suppress(TimeUp):
+            exact = dependencies(rows, design.bias)
+            collinear = None if exact is None else _named(exact, names, rows, design.bias)
+        try:
+            infinite, outside = _along(pairs, certificate, exact or {}, [*names, "intercept"][: pairs.m], deadline)
+        except TimeUp:
+            infinite, outside = [], np.arange(rows.n if certificate.separation == "complete" else 0)
+            notes.append(
+                "the time limit fell before it was told which coefficients are infinite, and which rows are separated"
+            )
     given = outside if design.rows is None else np.unique(design.rows[outside])
     row_labels = None if design.row_labels is None else [design.row_labels[i] for i in outside.tolist()]
     return SeparationCheck(
@@ -96,11 +111,11 @@ def checked_design(design: Design, time_limit: float | None = None, progress: Pr
         row_labels=None if row_labels is None else list(dict.fromkeys(row_labels)),
         n_rows=rows.n if design.rows is None else len(np.unique(design.rows)),
         empty=_empty_cells(rows, codes, certificate.classes, names),
-        collinear=None if exact is None else _named(exact, names, rows, design.bias),
+        collinear=collinear,
         alone=_separating_alone(rows, codes, names) if certificate.separation == "complete" and len(classes) == 2 else [],
         names=names,
         outcome=design.outcome,
-        notes=list(design.notes),
+        notes=notes,
         X=design.X,
         y=design.y,
     )
@@ -122,6 +137,7 @@ def _along(
     flat = [number for vector in direction for number in vector]
     signs = exact_signs(pairs, flat) if certificate.separation != "complete" else pairs.exist.astype(np.int8)
     outside = np.unique(pairs.row_of(np.flatnonzero(signs > 0)))
+    check_time()
     relative = [[a - b for a, b in zip(vector, direction[0], strict=True)] for vector in direction[1:]] or direction
     vectors = [without_dependent(list(vector), exact) for vector in relative]
     rank = len(vectors) * (pairs.m - len(exact))

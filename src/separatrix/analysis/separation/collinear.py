@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from separatrix.engine.rows import Floats, Ints, Rows
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.search.exact_signs import exact_signs
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.rationals import System, independent
@@ -22,7 +23,7 @@ Dependencies = dict[int, dict[int, Fraction]]
 
 MOST_COLUMNS = 1000
 """Of more columns the dependencies are not searched for."""
-_NEARLY = 1e-10
+_NEARLY, _ROWS_AT_ONCE = 1e-10, 2000
 MOST_CELLS = 5e7
 """How many rows × columns² an elimination may have."""
 
@@ -84,7 +85,12 @@ def nearly_dependent(rows: Rows, bias: bool, exact: Dependencies) -> list[int]:
     with np.errstate(all="ignore"):
         table = table[:, kept] / np.abs(table[:, kept]).max(axis=0)
         table /= np.sqrt(np.einsum("ij,ij->j", table, table))
-        diagonal = np.abs(np.diagonal(np.linalg.qr(table, mode="r")))
+        triangle = table[:0]
+        step = max(_ROWS_AT_ONCE, 2 * len(kept))
+        for first in range(0, rows.n, step):  # R of all rows follows from the R of those so far and the next rows
+            check_time()
+            triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, table[first : first + step]]), mode="r"))
+        diagonal = np.abs(np.diagonal(triangle))
     return [places[kept[t]] for t in np.flatnonzero(diagonal < _NEARLY).tolist()]
 
 
@@ -92,6 +98,7 @@ def without_dependent(vector: list[Fraction], exact: Dependencies) -> list[Fract
     """Return the vector with the same scores on all rows, and 0 at the columns that depend on others."""
     out = list(vector)
     for j, terms in exact.items():
+        check_time()
         for c, value in terms.items():
             out[c] += vector[j] * value
         out[j] = Fraction(0)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from html import escape
 from typing import Any, NamedTuple
 
+from separatrix.analysis.separation.collinear import MOST_COLUMNS
 from separatrix.data.errors import counted, named
 from separatrix.estimators.notebook import facts_table
 from separatrix.proofs.certificate import Certificate
@@ -85,7 +86,7 @@ class SeparationCheck:
     row_labels : the labels of these rows in a pandas frame, or None.
     empty : levels of categories that have no row of some class.
     collinear : columns that are combinations of columns before them; their coefficients are taken as 0 in `infinite`. None
-        where there were too many columns to look.
+        where there were too many columns to look, or no time.
     alone : the columns that separate two classes completely by themselves.
     advice : what to do.
     certificate : the proof; `verify()` checks it on X and y, the design matrix and the classes that it is about.
@@ -167,7 +168,10 @@ class SeparationCheck:
         facts += [("empty level", text) for text in _some([_cell(cell, self.outcome) for cell in self.empty])]
         facts += [("collinear", text) for text in _some([str(each) for each in self.collinear or []])]
         if self.collinear is None:
-            facts.append(("collinear", f"not examined, as there are {len(self.names):,} columns"))
+            reason = (
+                f", as there are {len(self.names):,} columns" if len(self.names) > MOST_COLUMNS else " within the time limit"
+            )
+            facts.append(("collinear", f"not examined{reason}"))
         facts += [("what to do", text) for text in self.advice]
         return facts + [("note", note) for note in self.notes]
 
@@ -256,6 +260,6 @@ def _advice(check: SeparationCheck) -> list[str]:
     if check.collinear:
         advice.append(f"drop {', '.join(_some([named(each.column) for each in check.collinear]))}: "
                       "the others determine it, and the estimates are not unique")  # fmt: skip
-    if not advice and check.separation == "overlap":
+    if not advice and check.separation == "overlap" and check.collinear is not None:
         advice.append("nothing: if a fit fails, it is for another reason, such as the scale of the columns or too few steps")
     return advice
