@@ -77,6 +77,9 @@ def test_files_without_mistakes_and_without_what_learning_needs(tmp_path):
     assert all(map(np.array_equal, small.weights(), model.weights()))
     with pytest.raises(ValueError, match="saved without what further learning needs"):
         small.partial_fit(WORDS, TAGS)
+    with pytest.raises(ValueError, match="saved with the mean of the weights alone"):
+        small.set_params(averaged=False).predict(WORDS)
+    small.set_params(averaged=True)
     save(model, tmp_path / "f.sepx", float32=True)
     assert np.array_equal(load(tmp_path / "f.sepx").estimator.run_._T, model.run_._T.astype(np.float32))
 

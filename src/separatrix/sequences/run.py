@@ -74,6 +74,8 @@ class SequenceRun:
         self._lay_out(*np.zeros((2, 1, len(classes))))
         self._T, self._UT, self._DT = (np.zeros((len(classes) + 1) ** 2) for _ in range(3))
         self.resumable = True
+        self.stored_average: bool | None = None
+        """Of weights that a file had alone, without what further learning needs: whether they are the mean."""
 
     @property
     def K(self) -> int:  # noqa: N802
@@ -146,6 +148,9 @@ class SequenceRun:
 
     def weights(self, averaged: bool) -> PathWeights:
         """Return the weights that predict."""
+        if self.stored_average not in (None, averaged):
+            kept = "mean of the weights" if self.stored_average else "last weights"
+            raise ValueError(f"the model was saved with the {kept} alone: averaged={averaged} needs a file with all of them")
         W, T = self._rows("_W").reshape(-1), self._T
         if averaged and self.resumable and self.ledger.steps:
             W, T = W - self._rows("_U").reshape(-1) / self.ledger.steps, T - self._UT / self.ledger.steps
@@ -204,10 +209,11 @@ class SequenceRun:
             parcel.put_weights(f"{at}.{name}", weights.reshape(-1))
         return {"resumable": resumable, "sequences": self.n_sequences, "ledger": self.ledger.pack(parcel, f"{at}.ledger")}
 
-    def unpack(self, state: State, parcel: Parcel, at: str, n_features: int) -> None:
+    def unpack(self, state: State, parcel: Parcel, at: str, n_features: int, averaged: bool) -> None:
         """Take the weights and the ledger from a parcel."""
         self.n_features = n_features
         self.resumable = flag(state, "resumable")
+        self.stored_average = None if self.resumable else averaged
         size, square = (n_features * self.K,), ((self.K + 1) ** 2,)
         W, T = parcel.take_weights(f"{at}.W", size), parcel.take_weights(f"{at}.T", square)
         U, UT = np.zeros(size), np.zeros(square)

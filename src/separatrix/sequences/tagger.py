@@ -256,7 +256,7 @@ class SequenceTagger(Parameterized):
             raise StateError(f"{model.features_.n:,} features have names, and {n_features:,} have weights")
         model.run_ = model.new_run(model.classes_, 0)
         (run,) = state["runs"]
-        model.run_.unpack(run, parcel, f"{at}.run", n_features)
+        model.run_.unpack(run, parcel, f"{at}.run", n_features, bool(model.averaged))
         model.mistakes_per_pass_ = parcel.take(f"{at}.mistakes_per_pass_", "i8", (-1,), low=0).tolist()
         model.validation_scores_ = parcel.take(f"{at}.validation_scores_", "f8", (-1,)).tolist()
         model.n_iter_, model.converged_ = len(model.mistakes_per_pass_), flag(state, "converged")
