@@ -142,7 +142,7 @@ def test_a_screen_that_cannot_be_run_shows_a_sentence_and_no_other_picture(brows
         lecture["screens"][1]["recipe"] = {"data": "iris", "columns": [1, 9], "passes": 2}
         mine.write_text(json.dumps(lecture))
         page.set_input_files("#lecture-file", mine)
-        page.wait_for_selector("#caption")
+        page.wait_for_selector("#screen-title")
         page.keyboard.press("PageDown")
         page.wait_for_function("() => document.querySelector('#message').innerText.includes('no feature number 9')")
         assert not page.is_visible("#picture")
