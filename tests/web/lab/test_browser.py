@@ -165,7 +165,7 @@ def test_what_needs_steps_is_offered_where_there_are_steps(page, lab_url):
 
 def test_a_run_of_very_many_passes_is_shown(page, lab_url):
     visit(page, lab_url, "data=points&points=1e-300,1e-300,a;-1e-300,2e-300,b&passes=0&step=end")
-    assert text_of(page, "where").startswith("step 200000 of 200,000")
+    assert text_of(page, "where").startswith("step 200,000 of 200,000")
     assert page.is_visible("#passes-panel svg") and not text_of(page, "message")
     assert "separable, but γ is too small for floating point" in text_of(page, "proof-panel")
 

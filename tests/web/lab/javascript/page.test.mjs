@@ -139,6 +139,9 @@ test("colours that occur often stay what they are in a GIF with more than 255 co
   const palette = encodedGif([image], 80, 50, [10]).subarray(13, 13 + 768);
   const colours = Array.from({ length: 255 }, (_, k) => palette.subarray(3 * k, 3 * k + 3).join());
   assert.ok(colours.includes("229,241,247") && colours.includes("255,255,255"));
+  image.set([31, 111, 84], 4 * 3999); // the ring of one frame
+  const kept = encodedGif([image], 80, 50, [10], [0x1f6f54, 0x123456]).subarray(13, 13 + 3 * 255).join();
+  assert.ok(kept.startsWith("31,111,84,") && !kept.includes("18,52,86"));
 });
 
 test("an address is read as written, and what is no setting is refused", () => {

@@ -46,7 +46,7 @@ function drawCaption(context, run, t) {
   const pen = new CanvasPen(context);
   pen.rect(0, HEIGHT, WIDTH, CAPTION, { fill: colours.paper });
   const now = run.at(t);
-  const counts = [`Step ${t} of ${run.steps}`, now.pass ? `pass ${now.pass}` : "", count(now.k, "mistake")].filter(Boolean).join(", ");
+  const counts = [`Step ${t.toLocaleString("en")} of ${run.steps.toLocaleString("en")}`, now.pass ? `pass ${now.pass}` : "", count(now.k, "mistake")].filter(Boolean).join(", ");
   pen.text(counts, 14, HEIGHT + 22, { size: 15, weight: 700, fill: colours.ink });
   context.font = "600 13px sans-serif";
   let right = WIDTH - 14;
@@ -72,6 +72,12 @@ function wrapped(text, fits) {
   return [words.slice(0, count).join(" "), words.slice(count).join(" ")].filter(Boolean);
 }
 
+// The colours that have a meaning; a ring that one frame has must not take another's.
+function certainColours() {
+  const { classes, views, ...others } = theme();
+  return [...classes, ...Object.values(views), ...Object.values(others)].map((colour) => parseInt(colour.slice(1), 16)); // #rrggbb
+}
+
 /**
  * @param {Run} run
  * @param {Shown} state which boundaries are shown
@@ -90,5 +96,5 @@ export function animatedGif(run, state, window) {
   });
   const each = frames.length <= FEW ? SLOW : QUICK;
   const delays = frames.map((_, k) => (k + 1 === frames.length ? LAST : each));
-  return new Blob([encodedGif(images, WIDTH, HEIGHT + CAPTION, delays)], { type: "image/gif" });
+  return new Blob([encodedGif(images, WIDTH, HEIGHT + CAPTION, delays, certainColours())], { type: "image/gif" });
 }

@@ -8,9 +8,10 @@ const CLEAR = 255; // the index of the pixels that stay as they are
  * @param {number} width
  * @param {number} height
  * @param {number[]} delays in hundredths of a second
+ * @param {number[]} certain colours, as 0xRRGGBB, that are kept however seldom they occur
  */
-export function encodedGif(images, width, height, delays) {
-  const { palette, indexOf } = paletteOf(images);
+export function encodedGif(images, width, height, delays, certain = []) {
+  const { palette, indexOf } = paletteOf(images, certain);
   const short = (/** @type {number} */ value) => [value & 255, value >> 8];
   const bytes = [...ascii("GIF89a"), ...short(width), ...short(height), 0xf7, 0, 0, ...palette];
   bytes.push(0x21, 0xff, 11, ...ascii("NETSCAPE2.0"), 3, 1, 0, 0, 0);
@@ -37,10 +38,11 @@ function ascii(text) {
 }
 
 /**
- * The 255 colours that occur most often, and the nearest of them to any colour.
+ * 255 colours, the certain ones and those that occur most often, and the nearest of them to any colour.
  * @param {Uint8ClampedArray[]} images
+ * @param {number[]} certain
  */
-function paletteOf(images) {
+function paletteOf(images, certain) {
   /** @type {Map<number, number>} */
   const counts = new Map();
   const key = (/** @type {number} */ r, /** @type {number} */ g, /** @type {number} */ b) => (r << 16) | (g << 8) | b;
@@ -53,10 +55,11 @@ function paletteOf(images) {
       counts.set(colour, (counts.get(colour) ?? 0) + (i - from) / 4);
     }
   }
-  const often = [...counts].sort((a, b) => b[1] - a[1]).slice(0, CLEAR);
-  const colours = often.map(([colour]) => [colour >> 16, (colour >> 8) & 255, colour & 255]);
+  const often = [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
+  const chosen = [...new Set([...certain.filter((colour) => counts.has(colour)), ...often])].slice(0, CLEAR);
+  const colours = chosen.map((colour) => [colour >> 16, (colour >> 8) & 255, colour & 255]);
   /** @type {Map<number, number>} */
-  const nearest = new Map(often.map(([colour], i) => [colour, i]));
+  const nearest = new Map(chosen.map((colour, i) => [colour, i]));
   const indexOf = (/** @type {number} */ r, /** @type {number} */ g, /** @type {number} */ b) => {
     const colour = key(r, g, b);
     const known = nearest.get(colour);

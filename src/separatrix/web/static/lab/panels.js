@@ -133,7 +133,7 @@ export function stepPanel(panel, run, t) {
   const chip = h("span", { class: now.mistake ? "chip bad" : "chip good", id: "verdict" }, now.mistake ? `mistake ${now.k}` : "right");
   const drawable = now.mistake && !run.dual && run.doc.map.kind === "none" && run.K === 1;
   put(panel,
-    h("h2", null, `Step ${t} `, h("small", null, `pass ${now.pass}, example ${now.example}`)),
+    h("h2", null, `Step ${t.toLocaleString("en")} `, h("small", null, `pass ${now.pass}, example ${now.example}`)),
     h("dl", { class: "facts" }, fact("x", "x", vec(run.doc.x[now.example])), fact("y", "label y", h("span", { class: `label c${y % 7}` }, label(run.classes, y)))),
     h("h3", null, "Score"),
     h("div", { id: "score" }, scoreLines(run, now)),

@@ -52,7 +52,7 @@ export class Quiz {
       return;
     }
     const { example, y } = this.step;
-    const x = h("p", { class: "sum" }, `Step ${t + 1}: example ${example}, x = ${vec(run.doc.x[example])}, label `, h("span", { class: `label c${y % 7}` }, label(run.classes, y)));
+    const x = h("p", { class: "sum" }, `Step ${(t + 1).toLocaleString("en")}: example ${example}, x = ${vec(run.doc.x[example])}, label `, h("span", { class: `label c${y % 7}` }, label(run.classes, y)));
     const choices = question.choices.map(({ text, right }, i) =>
       h("button", { type: "button", class: "answer", onclick: () => this._answer(right) }, h("kbd", { "aria-hidden": "true" }, String(i + 1)), ` ${text}`));
     put(this.panel, head, said, x, h("p", { class: "say", id: "quiz-question" }, question.ask), h("div", { class: "answers", role: "group", "aria-labelledby": "quiz-question" }, choices));

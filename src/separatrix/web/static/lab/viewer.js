@@ -307,7 +307,7 @@ export class Viewer {
 
   /** @param {Made | Beginning} now */
   _where(now) {
-    put(this.where, h("b", null, `step ${now.t}`), ` of ${this.run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
+    put(this.where, h("b", null, `step ${now.t.toLocaleString("en")}`), ` of ${this.run.steps.toLocaleString("en")}, `, h("b", null, count(now.k, "mistake")), now.pass ? `, pass ${now.pass}` : "");
   }
 
   // The band is drawn at the end, or with the boundary that it belongs to; elsewhere its box would do nothing.
