@@ -167,7 +167,7 @@ def test_a_pipe_is_read_as_a_file_is(folder, rows, note, packed):
     assert note in " ".join(file["notes"])
     for summary in (file, pipe):
         summary["notes"] = [each.replace("standard input", "data") for each in summary["notes"]]
-        for key in ("data", "model", "seconds", "seconds_reading", "seconds_training"):
+        for key in ("data", "model", "seconds", "seconds_reading", "seconds_training", "seconds_compiling"):
             del summary[key]
     assert pipe == file and (folder / "data.sepx").read_bytes() == (folder / "-.sepx").read_bytes()
 

@@ -36,6 +36,16 @@ def copied(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_first_training_says_what_part_of_its_time_was_compiling(copied):
+    code = "from separatrix import train; s = train('iris').summary; print(s['seconds_compiling'], str(s), sep='\\n')"
+    environment = {"NUMBA_CACHE_DIR": str(copied / "cache")}
+    first, shown = run(code, copied, **environment).split("\n", 1)
+    assert float(first) > 0.5 and f"({float(first):.1f} s of this was compiling, only the first time)" in shown
+    second, shown = run(code, copied, **environment).split("\n", 1)
+    assert float(second) == 0 and "compiling" not in shown
+
+
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing_and_any_edit_compiles_anew(copied):
     cache = copied / "cache"
     environment = {"NUMBA_CACHE_DIR": str(cache)}

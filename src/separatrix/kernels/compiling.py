@@ -24,8 +24,17 @@ from pathlib import Path
 from typing import Any
 
 from numba import config, njit
+from numba.core import event
 
 OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "error_model": "numpy", "fastmath": {"reassoc", "nsz"}}
+
+_COMPILING = event.TimingListener()
+event.register("numba:compile", _COMPILING)
+
+
+def seconds_compiling() -> float:
+    """Return how long this process has compiled so far; what comes from the cache costs nothing."""
+    return float(_COMPILING.duration) if _COMPILING.done else 0.0
 
 
 def fingerprint(folder: Path) -> str:

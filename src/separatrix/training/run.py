@@ -111,7 +111,9 @@ class Training:
         return model
 
     def _train_on(self, source: Source, data_hash: DataHash, began: float) -> Model:
-        options = self.options
+        from separatrix.kernels.compiling import seconds_compiling
+
+        options, compiled = self.options, seconds_compiling()
         validation = None if options.validate is None else self.open(options.validate, source.label, {})
         rereadable = (validation or source).rereadable
         gathered = self.gather(source, validation)
@@ -119,7 +121,7 @@ class Training:
             read = time.perf_counter()
             check_classes(options, gathered.classes)
             learner = self.train(gathered, data_hash)
-            trained = time.perf_counter()
+            trained, compiled = time.perf_counter(), seconds_compiling() - compiled
             evaluation = None
             if gathered.held_out is not None:
                 name = held_out_name(source, validation, gathered.held_out)
@@ -134,6 +136,7 @@ class Training:
                 settings=options.settings(),
                 seconds_reading=read - began,
                 seconds_training=trained - read,
+                seconds_compiling=compiled,
             )
             summary |= self._figures
             features: Any = gathered.features

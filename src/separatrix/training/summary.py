@@ -30,6 +30,8 @@ FEW_ROWS = 10
 """A class of fewer rows may well be predicted nowhere."""
 RARE = 0.5
 """A class is rare that has less than this part of the rows that it would have if all had as many."""
+NOTABLE_SECONDS = 0.5
+"""So much time for compiling is mentioned beside the times that it is a part of."""
 NOISE = 2.0
 """By so many standard deviations an accuracy must exceed that of a guess."""
 
@@ -63,6 +65,7 @@ def summarise(
     settings: dict[str, Any],
     seconds_reading: float,
     seconds_training: float,
+    seconds_compiling: float,
 ) -> Summary:
     """Return the figures of a training; the model file stores those below "facts"."""
     blocks, held_out = gathered.blocks, gathered.held_out
@@ -83,6 +86,7 @@ def summarise(
         **learner_figures(learner, blocks.n),
         seconds_reading=round(seconds_reading, 3),
         seconds_training=round(seconds_training, 3),
+        seconds_compiling=round(seconds_compiling, 3),
     )
     if hasattr(learner, "slope_"):
         summary["calibrated_on"] = "rows left out in turn" if held_out is None else "the held-out rows"
@@ -236,7 +240,9 @@ class Summary(dict[str, Any]):
             yield f"  resumed from {self['resumed']['from']}, after {counted(self['resumed']['passes'], 'pass')}"
         passes = counted(self["passes"], "pass") + (", converged" if self["converged"] else "")
         reading = f"read in {self['seconds_reading']:.2f} s, " if "seconds_reading" in self else "read and "
-        yield f"  {reading}trained in {self['seconds_training']:.2f} s: {passes}"
+        compiling = self.get("seconds_compiling", 0.0)
+        first = "" if compiling < NOTABLE_SECONDS else f" ({compiling:.1f} s of this was compiling, only the first time)"
+        yield f"  {reading}trained in {self['seconds_training']:.2f} s: {passes}{first}"
         yield from self._evaluated(strong)
         yield from selection_lines(self, strong, remedy)
         yield from (f"  {alarm('warning')}: {remedy(warning)}" for warning in self.get("warnings", ()))
