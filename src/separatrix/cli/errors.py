@@ -78,7 +78,7 @@ _PLACED = re.compile(r"[^,]+, (?:line|row) \d+, column ")
 """How a message begins that names a file and a place in it."""
 _REMEDY = (
     rf"\broles=\{{(?P<column>{_QUOTED}): (?P<role>{_QUOTED})\}}"
-    rf"|(?<![\w/.-])(?P<parameter>{'|'.join(OPTION_OF)})=(?:(?P<value>{_QUOTED}|(?:True|False|\d+(?:\.\d+)?)(?!\.?\w))|(?![^\s,;:.)]))"
+    rf"|(?<![\w/.-])(?P<parameter>{'|'.join(OPTION_OF)})=(?:(?P<value>{_QUOTED}|(?:True|False|-?\d+(?:\.\d+)?)(?!\.?\w))|(?![^\s,;:.)]))"
     r"|, or [^,;:'\"]*\bX="
     rf"|(?<!\w)(?:{_QUOTED})"
 )
@@ -96,6 +96,8 @@ def in_options(message: object) -> str:
     "mend it, or leave the column out with --drop 'shoe size'"
     >>> in_options("pass over such lines with on_error='skip', or read quotes as they are with quote=''")
     "pass over such lines with --on-error skip, or read quotes as they are with --quote ''"
+    >>> in_options("ask=-1 must be a positive number")
+    '--ask -1 must be a positive number'
     >>> in_options("column 'format=5' holds 'C=5'")
     "column 'format=5' holds 'C=5'"
     """

@@ -61,7 +61,7 @@ async function refresh() {
     by("state").textContent = "live";
     by("state").classList.remove("error");
     const examples = models.reduce((sum, model) => sum + (model.examples || 0), 0);
-    by("summary").textContent = `${number.format(page.total)} models, ${number.format(page.open)} open, ${number.format(examples)} examples learned`;
+    by("summary").textContent = `${number.format(page.total)} ${page.total === 1 ? "model" : "models"}, ${number.format(page.open)} open, ${number.format(examples)} examples learned`;
     show();
   } catch (error) {
     by("state").textContent = error.message;
