@@ -69,12 +69,13 @@ def forget(
         written = {"-o": output, "--receipt": receipt, "--remaining": remaining, "--key": key}
         _check_apart({"DATA": [*earlier.source.files], "--validate": [] if validate is None else [validate]}, written)
         done = forget_trained(earlier, numbers, 1, remaining)
-        save(done.model, output)
-        done.receipt["after"]["model"] = load(output, plain=True).sha256
-        done.receipt.to_json(receipt)
-        if key is not None:
-            with replacing(key) as name:
-                Path(name).write_text((done.receipt.key or b"").hex() + "\n")
+        with replacing(output) as unnamed:  # the old model is replaced once there is a receipt
+            save(done.model, unnamed)
+            done.receipt["after"]["model"] = load(unnamed, plain=True).sha256
+            done.receipt.to_json(receipt)
+            if key is not None:
+                with replacing(key) as name:
+                    Path(name).write_text((done.receipt.key or b"").hex() + "\n")
     if as_json:
         echo_json(json.dumps(done.receipt, ensure_ascii=False))
         return 0
@@ -88,9 +89,11 @@ def forget(
 
 def _check_apart(read: dict[str, list[str]], written: dict[str, Path | None]) -> None:
     """Raise where a file that is written is one that is read, or another one that is written."""
+    from separatrix.data.atomic import is_regular
+
     owners = {Path(name).resolve(): what for what, names in read.items() for name in names}
     for option, path in written.items():
-        if path is None:
+        if path is None or not is_regular(path):
             continue
         other = owners.setdefault(path.resolve(), option)
         if other != option:
