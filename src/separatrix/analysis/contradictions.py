@@ -1,4 +1,7 @@
-"""Witnesses Σλa = 0, λ > 0 among some of the examples, one after the other: each contains a mistake of every classifier."""
+"""Witnesses Σλa = 0, λ > 0 among some of the examples, and the smallest sets that hit them.
+
+Each witness contains a mistake of every classifier, so that the mistakes of a classifier hit every witness.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, nnls
+from scipy.optimize import Bounds, LinearConstraint, linprog, milp, nnls
+from scipy.sparse import csr_array
 
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.proof import Witness
@@ -136,6 +140,29 @@ class Contradictions:
         except RuntimeError:
             return None
         return self._exact_witness(np.append(others[weights > 0], pair)) if rest < 1e-9 else None
+
+
+def minimum_hitting_set(witnesses: list[Witness], n: int, limit: float) -> tuple[int, NDArray[np.bool_] | None]:
+    """Return a lower bound on the size of a set of rows that hits every witness, and such a set if one was found."""
+    if not witnesses:
+        return 0, np.zeros(n, bool)
+    sets = [sorted(set(witness.rows)) for witness in witnesses]
+    indptr = np.concatenate([[0], np.cumsum([len(s) for s in sets])])
+    table = csr_array((np.ones(indptr[-1]), np.concatenate(sets), indptr), shape=(len(sets), n))
+    used = np.unique(table.indices)
+    answer = milp(
+        np.ones(len(used)),
+        integrality=np.ones(len(used)),
+        bounds=Bounds(0, 1),
+        constraints=LinearConstraint(table[:, used], lb=1.0),
+        options={"time_limit": limit},
+    )
+    bound = int(np.ceil(answer.mip_dual_bound - 1e-6)) if answer.mip_dual_bound is not None else 0
+    if answer.x is None:
+        return bound, None
+    hitting = np.zeros(n, bool)
+    hitting[used[answer.x > 0.5]] = True
+    return bound, hitting
 
 
 def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:

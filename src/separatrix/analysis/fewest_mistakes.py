@@ -25,10 +25,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csr_array
+from scipy.optimize import linprog
 
-from separatrix.analysis.contradictions import Contradictions
+from separatrix.analysis.contradictions import Contradictions, minimum_hitting_set
 from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import Array, Floats, Rows
 from separatrix.engine.rules import TIES, tie_code
@@ -305,7 +304,7 @@ class _Search(Contradictions):
     def hit(self, until: float) -> None:
         """Raise the lower bound by minimum hitting sets of the witnesses, adding new witnesses from the examples outside."""
         while (left := until - time.monotonic()) > 0 and self.lower < self.upper:
-            exact, hitting = self._minimum_hitting_set(left)
+            exact, hitting = minimum_hitting_set(self.witnesses, self.n, left)
             if hitting is None:
                 return
             if exact > self.lower:
@@ -330,28 +329,6 @@ class _Search(Contradictions):
             if answer.status == 0:
                 self.offer(np.asarray(answer.x))
                 return
-
-    def _minimum_hitting_set(self, limit: float) -> tuple[int, NDArray[np.bool_] | None]:
-        """Return a proven lower bound on the size of a hitting set of the witnesses, and a hitting set."""
-        if not self.witnesses:
-            return 0, np.zeros(self.n, bool)
-        sets = [sorted(set(witness.rows)) for witness in self.witnesses]
-        indptr = np.concatenate([[0], np.cumsum([len(s) for s in sets])])
-        table = csr_array((np.ones(indptr[-1]), np.concatenate(sets), indptr), shape=(len(sets), self.n))
-        used = np.unique(table.indices)
-        answer = milp(
-            np.ones(len(used)),
-            integrality=np.ones(len(used)),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(table[:, used], lb=1.0),
-            options={"time_limit": limit},
-        )
-        bound = int(np.ceil(answer.mip_dual_bound - 1e-6)) if answer.mip_dual_bound is not None else 0
-        if answer.x is None:
-            return bound, None
-        hitting = np.zeros(self.n, bool)
-        hitting[used[answer.x > 0.5]] = True
-        return bound, hitting
 
     def run(self, time_limit: float) -> None:
         """Narrow the interval while there is time and a gap: the verdict, the upper end, the lower end, the upper end."""
