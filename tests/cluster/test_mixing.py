@@ -260,6 +260,8 @@ def test_the_model_is_saved_with_the_mistakes_of_each_shard(tmp_path):
     again.estimator.partial_fit(X[:50], Y[:50])
     model.estimator.partial_fit(X[:50], Y[:50])
     assert np.array_equal(again.estimator.coef_, model.estimator.coef_)
+    assert model.estimator.mistakes_per_pass_ == again.estimator.mistakes_per_pass_
+    assert model.estimator.n_mistakes_ == model.estimator.ledger_.total
     with pytest.raises(ValueError, match=r"were not kept \(training on shards only counts them"):
         model.estimator.ledger_.weights(X)
 

@@ -167,6 +167,35 @@ def test_a_ledger_that_grows_too_long_is_given_up(monkeypatch):
     assert "none of" in repr(learner.ledger_)
 
 
+@pytest.mark.parametrize("limit", [32 * 100, 32 * 1300])
+def test_a_stream_counts_the_mistakes_that_a_ledger_given_up_does_not_keep(monkeypatch, limit):
+    whole = Perceptron(random_state=0, max_iter=3, order="cyclic").fit(X, Y)
+    before = whole.n_mistakes_
+    assert before > 100
+    whole.partial_fit(X, Y)
+    monkeypatch.setattr("separatrix.files.out_of_core.LEDGER_BYTES", min(limit, 32 * (before + 1)))
+    learner = streamed(Perceptron(random_state=0, max_iter=3, order="cyclic"), X, Y).partial_fit(X, Y)
+    assert learner.ledger_.absent == learner.ledger_.total
+    assert learner.mistakes_per_pass_ == whole.mistakes_per_pass_ and learner.n_mistakes_ == whole.n_mistakes_
+
+
+@pytest.mark.parametrize("sparse_first", [True, False])
+def test_dense_and_sparse_batches_make_the_same_blocks(sparse_first):
+    whole = (X * 16).astype(np.float64)
+    mixed, plain = (Blocks(memory=1, block_bytes=20_000) for _ in range(2))
+    for k, at in enumerate(range(0, len(X), 37)):
+        part = whole[at : at + 37]
+        mixed.add(sp.csr_matrix(part) if (k % 2 == 0) == sparse_first else part, Y[at : at + 37])
+        plain.add(sp.csr_matrix(part) if sparse_first else part, Y[at : at + 37])
+    models = []
+    for blocks in (mixed, plain):
+        classes = blocks.settle()
+        assert len(blocks) > 2 and blocks.spilled
+        learner = Perceptron(random_state=0, max_iter=2)
+        models.append(resume(learner, blocks, None, begin(learner, blocks, classes, None)))
+    assert np.array_equal(models[0].coef_, models[1].coef_) and models[0].mistakes_per_pass_ == models[1].mistakes_per_pass_
+
+
 def test_labels_of_every_kind():
     for met, expected in (
         ([1.0, -1.0, 1.0], [-1, 1]),

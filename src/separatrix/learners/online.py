@@ -79,7 +79,7 @@ class OnlineLearner(LinearLearner):
 
     def _present(self, run: Run, rows: Rows, y: Array, weight: Floats, strangers: list[tuple[int, Any]]) -> None:
         """Present the rows once, adding the classes that are first met."""
-        before, offset = len(run.ledger), run.rows_seen
+        first, mistakes, offset = len(run.ledger), run.ledger.total, run.rows_seen
         run.stream()
         try:
             for (begin, label), (end, _) in zip([(0, None), *strangers], [*strangers, (rows.n, None)], strict=True):
@@ -92,8 +92,8 @@ class OnlineLearner(LinearLearner):
                     run.present(problem, [Visits(NO_ORDER, at, min(at + rows.block, end))], offset)
         finally:
             if run.keeps_rows:
-                run.ledger.keep_rows(rows, offset, before)
+                run.ledger.keep_rows(rows, offset, first)
             run.rows_seen = offset + rows.n
             if weight.size and not weight.all():
                 run.left_out = np.append(run.left_out, offset + np.flatnonzero(weight == 0.0))
-            run.per_pass[-1] += len(run.ledger) - before
+            run.per_pass[-1] += run.ledger.total - mistakes  # of which the ledger may keep none
