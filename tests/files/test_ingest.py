@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from separatrix.data.errors import DataError
 from separatrix.data.reading import Source, open_source
@@ -93,3 +94,33 @@ def test_a_small_table_is_read_once_and_a_larger_one_twice_with_the_same_rows(tm
     assert len(readings) == 1 + 2
     assert results[0] == results[1]
     assert results[0][2] == 1
+
+
+@pytest.mark.parametrize("form", ["train", "validate"])
+def test_held_out_rows_of_another_width_are_refused_where_rows_are_dense(tmp_path, form):
+    width = {"train": 5, "validate": 5} | {form: 3}
+    for name, d in width.items():
+        np.savez(tmp_path / f"{name}.npz", X=np.arange(4.0 * d).reshape(4, d), y=[0, 1, 0, 1])
+    sources = [open_source(tmp_path / f"{name}.npz") for name in ("train", "validate")]
+    message = rf"validate\.npz has {width['validate']} features, but .*train\.npz, which is trained on, has {width['train']}"
+    with pytest.raises(DataError, match=message):
+        read_blocks(sources[0], None, memory=1 << 24, validation=sources[1])
+
+
+def test_files_may_be_dense_and_sparse(tmp_path):
+    X, y = np.arange(20.0).reshape(4, 5) % 3, np.array([0, 1, 0, 1])
+    rows = sp.csr_matrix(X)
+    parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": rows.shape, "format": "csr"}
+    for first, other in (("dense", "sparse"), ("sparse", "dense")):
+        for name, form in ((f"{first}-1.npz", first), (f"{first}-2.npz", other)):
+            np.savez(tmp_path / name, y=y, **({"X": X} if form == "dense" else parts))
+        gathered = read_blocks(open_source(tmp_path / f"{first}-*.npz"), None, memory=1 << 24)
+        read = gathered.blocks.together()
+        assert sp.issparse(read) == (first == "sparse")
+        assert np.array_equal(read.toarray() if sp.issparse(read) else read, np.vstack([X, X]))
+
+
+def test_an_infinite_label_is_refused_by_its_row(tmp_path):
+    np.savez(tmp_path / "data.npz", X=np.eye(4), y=np.array([1.0, np.nan, 0.0, -np.inf]))
+    with pytest.raises(DataError, match=r"data\.npz, row 4: the label is infinity"):
+        read_blocks(open_source(tmp_path / "data.npz"), None, memory=1 << 24)

@@ -28,6 +28,16 @@ def test_rows_come_out_as_they_came_in_and_are_not_copied(most, dtypes):
     assert np.shares_memory(X.data, again.data) and np.shares_memory(X.indices, again.indices)
 
 
+@pytest.mark.parametrize("sparse_first", [True, False])
+def test_rows_of_both_forms_come_out_in_that_of_the_first(sparse_first):
+    buffer, parts = RowBuffer(), list(batches([np.float64] * 4))
+    for k, (X, codes) in enumerate(parts):
+        buffer.add(X if (k % 2 == 0) == sparse_first else X.toarray(), codes)
+    X, _ = buffer.rows(0, buffer.n, 40)
+    assert sp.issparse(X) == sparse_first
+    assert np.array_equal(X.toarray() if sparse_first else X, sp.vstack([part for part, _ in parts]).toarray())
+
+
 def test_rows_that_were_looked_at_stay_where_they_are_while_others_are_added():
     buffer, (first, *others) = RowBuffer(1 << 20), list(batches([np.float64] * 20))
     buffer.add(*first)

@@ -55,6 +55,8 @@ class Unlabelled:
         if arrow_type.startswith(("date", "time", "duration")):
             what = f"the label holds dates or times ({arrow_type}), which are no names of classes"
             raise DataError(f"{origin.file}: {what}; name its column with label=, or write them as text")
+        if (row := _first_infinite(labels)) is not None:
+            raise DataError(f"{origin.place(row)}: the label is infinity, which is no name of a class")
         missing = without_label(labels, self.words)
         if missing is None:
             return None
@@ -73,6 +75,19 @@ class Unlabelled:
         *markers, last = ["empty", *(word for word in ("NA", "?", "null") if word not in self.words)]
         missing = f"{', '.join(markers)} or {last}" if markers else last
         return f"left out {counted(self.count, 'row')} without a label ({missing}), the first: {self.first}"
+
+
+def _first_infinite(labels: Any) -> int | None:
+    """Return the first row whose label, in a NumPy or an Arrow array, is an infinite number; None if there is none."""
+    if not isinstance(labels, np.ndarray):
+        if str(labels.type) not in ("halffloat", "float", "double"):
+            return None
+        from separatrix.data.arrow_arrays import numpy_array
+
+        labels = numpy_array(labels)
+    if labels.dtype.kind != "f" or not (infinite := np.isinf(labels)).any():
+        return None
+    return int(np.argmax(infinite))
 
 
 def words_kept(missing_label: str) -> tuple[str, ...]:

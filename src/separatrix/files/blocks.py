@@ -113,6 +113,11 @@ class Blocks:
         """How many bytes are in the temporary file."""
         return 0 if self._spill is None else self._spill.bytes
 
+    @property
+    def sparse(self) -> bool:
+        """Whether the rows are CSR, so that they can have more features than came with them."""
+        return bool(self._buffer.sparse)
+
     def add(self, X: Any, labels: Any) -> None:
         """Add rows, dense or CSR, with their labels."""
         X = sp.csr_matrix(X) if sp.issparse(X) else np.ascontiguousarray(X)
@@ -142,7 +147,7 @@ class Blocks:
         rows = -(-self._buffer.n // chunks)
         for begin in range(0, self._buffer.n, rows):
             self._spill.write(*self._buffer.rows(begin, min(begin + rows, self._buffer.n), self.d))
-        self._buffer = RowBuffer(self._chunk_bytes)
+        self._buffer = RowBuffer(self._chunk_bytes, self._buffer.sparse)
 
     def settle(self, classes: Array | None = None) -> Array:
         """Close the last block; return the classes, sorted. Nothing can be added any more.

@@ -138,7 +138,11 @@ def _read_blocks(
     if held_out is not None:
         held_out.settle(classes)
         _check_held_out(held_out, source, validation, counts[-1])
-        held_out.d = blocks.d = max(held_out.d, blocks.d)
+        width = max(held_out.d, blocks.d)
+        if any(part.d < width and not part.sparse for part in (blocks, held_out)):
+            name = (validation or source).name
+            raise DataError(f"{name} has {held_out.d} features, but {source.name}, which is trained on, has {blocks.d}")
+        held_out.d = blocks.d = width
     notes = [*source.notes, *([] if validation is None else validation.notes)]
     notes += [unlabelled.note for unlabelled in counts if unlabelled.count] + alike(blocks.labels.met())
     notes += lonely(dict(zip(classes.tolist(), blocks.class_counts().tolist(), strict=True)))

@@ -16,13 +16,13 @@ GROWTH = 8
 class RowBuffer:
     """Rows, dense or CSR, with the number of each label.
 
-    `most` is how many bytes of rows may come: an array that is outgrown is copied to one of that size, so only once.
+    `most` is how many bytes of rows may come: an array that is outgrown is copied to one of that size, so only once. Rows of
+    the other form are brought to that of the first ones, which is `sparse` or not (None: there are none yet).
     """
 
-    def __init__(self, most: int = 0) -> None:
-        self.most = most
+    def __init__(self, most: int = 0, sparse: bool | None = None) -> None:
+        self.most, self.sparse = most, sparse
         self.n = self.d = self.entries = 0
-        self.sparse = False
         self._arrays: dict[str, Array] = {}
 
     @property
@@ -33,7 +33,11 @@ class RowBuffer:
 
     def add(self, X: Any, codes: Array) -> None:
         """Append rows with the numbers of their labels."""
-        n, self.sparse = X.shape[0], sp.issparse(X)
+        if self.sparse is None:
+            self.sparse = sp.issparse(X)
+        elif self.sparse != sp.issparse(X):
+            X = sp.csr_matrix(X) if self.sparse else X.toarray()
+        n = X.shape[0]
         self._append("codes", codes.astype(np.int32), self.n)
         if self.sparse:
             self._append("values", X.data, self.entries)
