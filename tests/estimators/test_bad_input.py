@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from separatrix import Perceptron
+from separatrix import MaxMarginClassifier, Perceptron
 from separatrix.engine.rows import Rows
 from support.public_estimators import ERROR_DRIVEN, ESTIMATORS, LEARNERS, ONLINE, seeded, weights_of
 
@@ -318,6 +318,16 @@ def test_class_weights_that_cannot_be(estimator, weight):
         estimator(class_weight={"one": 2.0}).fit(X, Y)
     with pytest.raises(ValueError, match="class_weight is zero for every class"):
         estimator(class_weight={0: 0, 1: 0}).fit(X, Y)
+    with pytest.raises(ValueError, match="class_weight times sample_weight is zero for every example"):
+        estimator(class_weight={0: 0}).fit(X, Y, sample_weight=1 - Y)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan])
+def test_class_weights_that_a_margin_cannot_have(weight):
+    with pytest.raises(ValueError, match=r"class_weight\[1\] is"):
+        MaxMarginClassifier(class_weight={1: weight}).fit(X, Y)
+    with pytest.raises(ValueError, match="class_weight names 'one'"):
+        MaxMarginClassifier(class_weight={"one": 2.0}).fit(X, Y)
 
 
 @every_error_driven
@@ -341,6 +351,9 @@ def test_what_defines_the_weights_cannot_change_in_mid_stream(estimator):
         with pytest.raises(ValueError, match="cannot change between calls"):
             model.set_params(**change).partial_fit(X, Y)
         model.set_params(fit_intercept=True, tie="mistake", multi_class="joint")
+    with pytest.raises(ValueError, match="cannot change in a warm start; set warm_start=False"):
+        model.set_params(tie="+1", warm_start=True).fit(X, Y)
+    assert model.set_params(warm_start=False).fit(X, Y).tie == "+1"
 
 
 @every_error_driven

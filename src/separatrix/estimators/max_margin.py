@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 
 from separatrix.engine.labels import Codes, as_labels, encode
 from separatrix.engine.parameters import Constraint, boolean, choices, instance_of, none, number, seed, whole
@@ -21,7 +20,7 @@ from separatrix.engine.weights import Weights, n_outputs
 from separatrix.estimators.base import Estimator
 from separatrix.estimators.notebook import number as shown_number
 from separatrix.learners.classifier import PlainClassifier, random_generator
-from separatrix.learners.inputs import example_weight, schema_kept
+from separatrix.learners.inputs import example_weight, schema_kept, weight_by_class
 from separatrix.solvers.hard_margin import solve_margin
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, FREE, MarginProblem, Solution
 
@@ -156,7 +155,7 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         with schema_kept(self):
             rows, y, self.classes_, codes = self._read_examples(X, y)
             rows.survey(names=feature_names_of(self))
-            cost = self._costs(sample_weight, y, codes)
+            cost = self._costs(sample_weight, y)
             which = np.flatnonzero(cost)
             if not which.size:
                 raise ValueError("every sample_weight is zero: nothing is left to learn from")
@@ -168,11 +167,11 @@ class MaxMarginClassifier(Estimator, PlainClassifier):
         self.threshold_ = None
         return self
 
-    def _costs(self, sample_weight: Any, y: Array, codes: Codes) -> Floats:
+    def _costs(self, sample_weight: Any, y: Array) -> Floats:
         weight = example_weight(sample_weight, len(y))
         cost = weight if weight.size else np.ones(len(y))
         if self.class_weight is not None:
-            cost = cost * compute_class_weight(self.class_weight, classes=self.classes_, y=y)[codes]
+            cost = cost * weight_by_class(self.class_weight, y, self.classes_)
         C = np.inf if self.C is None else float(self.C)
         costs: Floats = np.where(cost > 0.0, C, 0.0) if C == np.inf else C * cost
         return costs

@@ -18,7 +18,7 @@ from separatrix.engine.parcel import Parcel, State, StateError, flag, number, wh
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, as_matrix, feature_names_of, frozen
 from separatrix.engine.stopping import Cycle
-from separatrix.learners.inputs import HeldOut, NoneHeldOutError, example_weight
+from separatrix.learners.inputs import HeldOut, NoneHeldOutError, example_weight, weight_by_class
 
 
 def random_generator(random_state: Any) -> np.random.RandomState:
@@ -189,20 +189,13 @@ class ErrorDrivenClassifier(PlainClassifier):
             raise ValueError("every sample_weight is zero: nothing is left to learn from")
         if self.class_weight is None:
             return weight
-        by_class = self.class_weight
-        if by_class == "balanced":
-            labels, codes = encode(y)
-            by_class = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
-        factors = np.ones(len(y))
-        for label, factor in by_class.items():
-            if not (np.isfinite(factor) and factor >= 0):
-                raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
-            if classes is not None and label not in classes.tolist():
-                raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
-            factors[y == label] = factor
+        factors = weight_by_class(self.class_weight, y, classes)
         if classes is not None and not np.any(factors):
             raise ValueError("class_weight is zero for every class: nothing is left to learn from")
-        return factors * weight if weight.size else factors
+        weight = factors * weight if weight.size else factors
+        if classes is not None and not np.any(weight):
+            raise ValueError("class_weight times sample_weight is zero for every example: nothing is left to learn from")
+        return weight
 
     def _held_out(self, X_val: Any, y_val: Any, rows: Rows, classes: Array, codes: Codes, weight: Floats) -> HeldOut | None:
         """Return the caller's held-out examples, or a held-out fraction of each class, or None."""

@@ -114,6 +114,21 @@ def example_weight(sample_weight: Any, n: int) -> Floats:
     return weight
 
 
+def weight_by_class(class_weight: Any, y: Array, classes: Array | None = None) -> Floats:
+    """Return the weight that the class of each example has by a dict, or by "balanced"; `classes` are all it may name."""
+    if class_weight == "balanced":
+        labels, codes = encode(y)
+        class_weight = dict(zip(labels.tolist(), len(y) / (len(labels) * np.bincount(codes)), strict=True))
+    factors = np.ones(len(y))
+    for label, factor in class_weight.items():
+        if not (np.isfinite(factor) and factor >= 0):
+            raise ValueError(f"class_weight[{label!r}] is {factor}: a weight must be finite and not negative")
+        if classes is not None and label not in classes.tolist():
+            raise ValueError(f"class_weight names {label!r}, which is not among the classes {classes.tolist()[:5]}")
+        factors[y == label] = factor
+    return factors
+
+
 def declared_classes(classes: Any) -> Array:
     """Return the classes given to `partial_fit`, sorted."""
     labels = np.asarray(sorted(classes) if isinstance(classes, set | frozenset) else classes)

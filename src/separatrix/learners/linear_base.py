@@ -282,20 +282,17 @@ class LinearLearner(Calibrated, ErrorDrivenClassifier):
         """Return the last weights of the fit before, for a warm start; None before the first fit."""
         if not hasattr(self, "run_"):
             return None
-        self._check_unchanged(self.run_)
+        self._check_unchanged(self.run_, "in a warm start; set warm_start=False, or leave it as it was")
         if not np.array_equal(classes, self.classes_) or self.run_.last.d != n_features:
-            raise ValueError("warm_start=True needs the same classes and features as the fit before")
+            raise ValueError("warm_start=True needs the same classes and features as the fit before; set warm_start=False")
         return self.run_.last.weights()
 
-    def _check_unchanged(self, run: Run) -> None:
+    def _check_unchanged(self, run: Run, when: str = "between calls of partial_fit; call fit() again") -> None:
         """Raise where a parameter that the weights depend on was changed since the run began."""
         run.check_resumable()
         for name, value in self._begun(run).items():
             if getattr(self, name) != value:
-                raise ValueError(
-                    f"{name} was {value!r} when learning began and cannot change between calls of partial_fit or in a "
-                    "warm start; call fit() again"
-                )
+                raise ValueError(f"{name} was {value!r} when learning began and cannot change {when}")
 
     def _begun(self, run: Run) -> dict[str, Any]:
         """Return the parameters that the weights depend on, as they were when the run began."""
