@@ -10,8 +10,6 @@ from separatrix.engine import orders
 from separatrix.engine.rows import Rows
 from support.integer_problems import FORMS, as_columns, integer_problems, recorded
 
-CYCLIC = {"order": "cyclic"}
-
 
 def made(X, bias):
     return reference.augment(X.astype(float)) if bias else X.astype(float)

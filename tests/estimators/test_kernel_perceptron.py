@@ -53,11 +53,6 @@ def run_of(G, y, K, order, tie="mistake", weight=None):
     return reference.kernel_perceptron(G, labels, K, order, "first" if K > 2 and tie == "-1" else tie, weight)
 
 
-def with_third_class(problem):
-    X, y = problem
-    return np.vstack([X, X[:1]]), np.unique(np.append(y, 2), return_inverse=True)[1]
-
-
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kernel", INTEGER_KERNELS)
 @pytest.mark.parametrize("cache_mb", [0, 1e-4, 1])
