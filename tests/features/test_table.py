@@ -328,6 +328,14 @@ def test_adult_with_inferred_roles(data_folder):
     assert model.score(X_test, y_test) > 0.866
 
 
+def test_what_is_masked_is_missing():
+    masked = np.ma.array(np.arange(12.0).reshape(6, 2), mask=np.arange(12).reshape(6, 2) == 3)
+    features = TableFeatures(numbers="standard").fit(masked)
+    assert features.get_feature_names_out().tolist() == ["x0", "x1", "x1 is missing"]
+    filled = masked.filled(np.nan)
+    assert (features.transform(masked) != TableFeatures(numbers="standard").fit_transform(filled)).nnz == 0
+
+
 def test_rows_of_numbers_are_no_table():
     batch = next(iter(open_source("iris")))
     with pytest.raises(TypeError, match="rows of numbers, not a table"):

@@ -72,9 +72,17 @@ def check_no_name(y: Any) -> None:
         raise ValueError(f"y is {y!r}, one text: pass the labels themselves, as in X.drop(columns={y!r}), X[{y!r}]")
 
 
+def check_unmasked(values: Any, name: str) -> None:
+    """Raise for a masked array with masked values: they would be read as the numbers that lie below the mask."""
+    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(values))):
+        what = f"{name} is a masked array with {masked:,} masked value{'s' if masked > 1 else ''}"
+        raise ValueError(f"{what}: fill in what is masked ({name}.filled(…)), or leave out these rows")
+
+
 def as_labels(y: Any) -> Array:
     """Return labels as a one-dimensional array of a type that can be sorted (not NumPy's variable-width strings)."""
     check_no_name(y)
+    check_unmasked(y, "y")
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels.reshape(-1)

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from separatrix.engine.labels import check_unmasked
 from separatrix.engine.parcel import Parcel, StateError
 from separatrix.kernels.learning import rows as kernels
 from separatrix.kernels.threads import in_order, threads_of
@@ -219,6 +220,7 @@ def as_matrix(X: Any) -> Any:
     if sp.issparse(X):
         matrix = X if X.format == "csr" else X.tocsr()
     else:
+        check_unmasked(X, "X")
         matrix = np.asarray(X)
     if matrix.ndim != 2:
         raise ValueError(f"Expected 2D array, got {matrix.ndim}D array instead: X needs a row for each example")

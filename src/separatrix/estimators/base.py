@@ -11,7 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from separatrix.engine.labels import as_labels, check_kinds, check_no_name
+from separatrix.engine.labels import as_labels, check_kinds, check_no_name, check_unmasked
 from separatrix.engine.rows import Array, Rows, as_matrix, name_text_column
 from separatrix.estimators.notebook import ShowsItsFit, number, picture
 
@@ -23,6 +23,7 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def read_rows(self, X: Any, reset: bool = False) -> Rows:
         """Return X as the kernels read it, its width and names checked against those of the fit."""
+        check_unmasked(X, "X")
         try:
             matrix = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
             if matrix.dtype.kind in "OmM":  # as a table of categories or of dates arrives
@@ -37,6 +38,7 @@ class Estimator(ShowsItsFit, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if y is None:
             raise ValueError(f"{who or type(self).__name__} requires y to be passed, but the target y is None")
         check_no_name(y)
+        check_unmasked(y, "y")
         labels = as_labels(column_or_1d(np.asarray(y), warn=True))
         check_consistent_length(X, labels)
         check_kinds(labels)

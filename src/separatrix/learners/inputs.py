@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.engine.labels import Codes, as_labels, come_in_runs, encode, with_newcomer
+from separatrix.engine.labels import Codes, as_labels, check_unmasked, come_in_runs, encode, with_newcomer
 from separatrix.engine.rows import NO_WEIGHT, Array, Floats, Ints, Rows
 from separatrix.engine.rules import tie_code
 from separatrix.engine.run import Run
@@ -101,6 +101,7 @@ def example_weight(sample_weight: Any, n: int) -> Floats:
     """Return the weight of each of n examples, or an empty array where all are 1; raise for what cannot be a weight."""
     if sample_weight is None:
         return NO_WEIGHT
+    check_unmasked(sample_weight, "sample_weight")
     weight = np.array(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n, float(weight))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.engine.labels import labels_of
+from separatrix.engine.labels import check_unmasked, labels_of
 from separatrix.engine.rows import Array, Rows, as_matrix, name_text_column
 
 _LARGEST_EXACT = 1 << 53
@@ -19,6 +19,7 @@ _MUCH_SHORTER = 2.0**-600
 def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
     """Return rows that float64 holds exactly, labels and feature names; raise for data that no proof could be about."""
     labels = labels_of(X, y, "certify")
+    check_unmasked(X, "X")
     table = X if sp.issparse(X) else np.asarray(X)
     try:
         matrix = as_matrix(table)

@@ -130,7 +130,7 @@ def _from_pandas(X: Any) -> Any:
 def _from_array(X: Any) -> Any:
     if isinstance(X, str):
         raise ValueError(f"X is one text, {shown(X)}: put it into a list, [text]")
-    array = np.asarray(X)
+    array = X if isinstance(X, np.ma.MaskedArray) else np.asarray(X)  # what is masked is missing
     if array.ndim != 2:
         raise ValueError(
             f"X has {array.ndim} dimension(s): table features need rows and columns. Reshape your data: a column by itself "
