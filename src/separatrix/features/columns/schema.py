@@ -303,7 +303,7 @@ class Schema:
             raise ValueError(f"there are {width:,} features, more than a matrix may have columns; drop or hash some columns")
         if len(apart) < len(self.parts):
             matrices.insert(0, self._laid_out(columns, frame.n, dtype))
-        return _beside(matrices, frame.n, width, dtype)
+        return _beside(matrices, width, dtype)
 
     def names_in(self, frame: Frame) -> dict[int, list[str]]:
         """Return what hashed features stand for in some rows."""
@@ -384,8 +384,8 @@ def _matrix(data: Array, indices: Array, ptr: Array, width: int) -> sp.csr_matri
     return X
 
 
-def _beside(matrices: list[sp.csr_matrix], n: int, width: int, dtype: Any) -> sp.csr_matrix:
-    """Return matrices of n rows side by side."""
+def _beside(matrices: list[sp.csr_matrix], width: int, dtype: Any) -> sp.csr_matrix:
+    """Return matrices side by side, `width` columns in all."""
     if len(matrices) == 1:
         return matrices[0].astype(dtype, copy=False)
     ptr = np.sum([X.indptr.astype(np.int64) for X in matrices], axis=0)
