@@ -100,6 +100,13 @@ def test_a_wrong_choice_is_one_line_that_names_the_nearest():
     expected = "separatrix train: --on-error: 'skp' is not raise or skip; did you mean 'skip'?\n"
     assert call("train", "iris", "--on-error", "skp", status=2) == expected
     assert "'xls' is not one of svmlight, csv," in call("predict", "a", "b", "--format", "xls", status=2)
+    expected = "separatrix train: --class-weight: 'even' is no choice; the only one is balanced\n"
+    assert call("train", "iris", "--class-weight", "even", status=2) == expected
+
+
+@pytest.mark.parametrize("verb", ["train", "compare", "trace"])
+def test_a_seed_that_no_generator_takes_is_refused(verb):
+    assert "18446744073709551616 is not in the range 0<=x<=4294967295" in call(verb, "iris", "--seed", 1 << 64, status=2)
 
 
 def test_other_names_and_capital_letters_are_accepted(tmp_path):

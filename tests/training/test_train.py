@@ -212,6 +212,7 @@ def test_what_the_command_tells_are_warnings(folder):
     [
         ({"passs": 3}, "train.. has no option 'passs'; did you mean 'passes'"),
         ({"passes": 0}, "passes=0 must be at least 1"),
+        ({"seed": 2**64}, "seed=18446744073709551616 must be at least 0 and at most 4294967295"),
         ({"holdout": 0.95}, "holdout=0.95 must be at least 0 and at most 0.9"),
         ({"rule": "pa3"}, "rule='pa3' must be one of .*; did you mean 'pa'"),
         ({"passes": 2.5}, "passes=2.5 must be a whole number"),

@@ -72,7 +72,7 @@ class VerbOption(click.Option):
             text = f"{subject.rstrip('.')}: {in_words(words)}{mark}{rest if mark else '.'}"
         remarks = [f"default: {self._default_in_words()}"] if self.show_default else []
         if declared.min is not None and declared.max is not None:
-            remarks.append(f"{declared.min:g} to {declared.max:g}")
+            remarks.append(f"{declared.min} to {declared.max}")
         remarks += [f"environment variable: {declared.envvar}"] if declared.envvar else []
         unbroken = "; ".join(remark.replace(" ", NO_BREAK_SPACE) for remark in remarks)
         return term, f"{text} [{unbroken}]" if remarks else text

@@ -133,6 +133,8 @@ def of_parameter(error: "ParameterError") -> str:
 
 def not_one_of(option: str, value: str, choices: Collection[str]) -> str:
     """Return the message about a value that is none of the choices of an option."""
+    if len(choices) == 1:
+        return f"{option}: {shown(value)} is no choice; the only one is {in_words(choices)}"
     several = "one of " if len(choices) > 2 else ""
     return f"{option}: {shown(value)} is not {several}{in_words(choices)}{did_you_mean(value, choices)}"
 

@@ -62,6 +62,9 @@ class Option:
         self.aliases = tuple(aliases)
 
 
+MOST_SEED = 2**32 - 1
+"""The largest seed of NumPy's random generators."""
+
 Data = Annotated[
     str,
     Argument(

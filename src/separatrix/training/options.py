@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 from separatrix.data.errors import DataError
 from separatrix.data.options import (
+    MOST_SEED,
     Categorical,
     Data,
     Date,
@@ -182,7 +183,9 @@ class TrainOptions(ReadingOptions):
     ask_budget: Annotated[
         int | None, Option(metavar="N", group="learning", min=1, rare=True, help="Ask for at most N labels.")
     ] = None
-    seed: Annotated[int, Option(group="learning", min=0, help="Seed for shuffling and the hold-out split.")] = 0
+    seed: Annotated[
+        int, Option(group="learning", min=0, max=MOST_SEED, help="Seed for shuffling and the hold-out split.")
+    ] = 0
     holdout: Annotated[float, Option(group="evaluation", min=0, max=0.9, help="Fraction of the rows to hold out.")] = 0.0
     validate: Annotated[str | None, Option(metavar="DATA", file=True, group="evaluation", help="File of held-out data.")] = (
         None

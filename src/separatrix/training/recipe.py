@@ -136,8 +136,8 @@ def _value(name: str, value: Any, declared: Declared) -> Any:
     if option.choices and value not in (*option.choices, *option.aliases):
         raise _wrong(name, value, f"one of {in_words(map(repr, option.choices))}", did_you_mean(value, option.choices))
     if kind in (int, float) and not (_or(option.min, -np.inf) <= value <= _or(option.max, np.inf)):
-        limits = [f"at least {option.min:g}"] if option.min is not None else []
-        raise _wrong(name, value, " and ".join([*limits, *([f"at most {option.max:g}"] if option.max is not None else [])]))
+        limits = [f"at least {option.min}"] if option.min is not None else []
+        raise _wrong(name, value, " and ".join([*limits, *([f"at most {option.max}"] if option.max is not None else [])]))
     return kind(value)
 
 

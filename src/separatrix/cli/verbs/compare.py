@@ -17,7 +17,7 @@ import click
 from separatrix.cli.errors import errors_reported, in_options, tell
 from separatrix.cli.narrow_encodings import echo_json
 from separatrix.cli.options import Json
-from separatrix.data.options import ColumnOptions, Data, Label, MissingLabel, Option, Positive, ReadingOptions
+from separatrix.data.options import MOST_SEED, ColumnOptions, Data, Label, MissingLabel, Option, Positive, ReadingOptions
 
 
 def compare(
@@ -46,7 +46,7 @@ def compare(
             "--curves/--no-curves", group="evaluation", rare=True, help="Measure the held-out accuracy after each pass, too."
         ),
     ] = True,
-    seed: Annotated[int, Option(group="evaluation", min=0, help="Seed for the folds and the models.")] = 0,
+    seed: Annotated[int, Option(group="evaluation", min=0, max=MOST_SEED, help="Seed for the folds and the models.")] = 0,
     missing_label: MissingLabel = "skip",
     as_json: Json = False,
     markdown: Annotated[bool, Option("--markdown", group="running", help="Print a Markdown table.")] = False,

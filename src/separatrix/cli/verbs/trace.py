@@ -11,7 +11,7 @@ import click
 from separatrix.cli.errors import errors_reported, tell
 from separatrix.cli.narrow_encodings import echo_json
 from separatrix.data.errors import DataError
-from separatrix.data.options import Data, Drop, Label, Option, Positive, TextOptions
+from separatrix.data.options import MOST_SEED, Data, Drop, Label, Option, Positive, TextOptions
 from separatrix.engine.rules import ORDERS, TIES
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def trace(
         ),
     ] = None,
     passes: Annotated[int, Option(group="learning", min=1, help="Maximum number of passes.")] = 20,
-    seed: Annotated[int, Option(group="learning", min=0, help="Seed for random orders.")] = 0,
+    seed: Annotated[int, Option(group="learning", min=0, max=MOST_SEED, help="Seed for random orders.")] = 0,
     sequence: Annotated[
         bool, Option("--sequence", group="data", help="Show one mistake of a tagger of sequences, trained on a CoNLL file.")
     ] = False,
