@@ -328,6 +328,16 @@ def test_adult_with_inferred_roles(data_folder):
     assert model.score(X_test, y_test) > 0.866
 
 
+@pytest.mark.parametrize("size", [1e155, 1e308])
+def test_numbers_too_large_for_a_variance_are_named_and_scaled_otherwise(size):
+    table = {"a": [size, -size, size / 2, 0.0], "b": [1.0, 2.0, 3.0, 4.0]}
+    with pytest.raises(ValueError, match=r"column 'a' has numbers up to 1e\+(155|308), too large"):
+        TableFeatures(numbers="standard").fit_transform(table)
+    for numbers in ("bins", "max-abs"):
+        X = TableFeatures(numbers=numbers).fit_transform(table).toarray()
+        assert np.isfinite(X).all() and len(np.unique(X, axis=0)) == 4
+
+
 def test_what_is_masked_is_missing():
     masked = np.ma.array(np.arange(12.0).reshape(6, 2), mask=np.arange(12).reshape(6, 2) == 3)
     features = TableFeatures(numbers="standard").fit(masked)

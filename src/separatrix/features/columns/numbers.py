@@ -100,9 +100,10 @@ class NumberColumn:
 
     def _survey(self, values: Floats) -> None:
         """Bring number, mean, squared deviations and largest size up to date, block by block."""
-        n, mean = len(values), float(values.mean())
-        total, apart = self.n + n, mean - self.mean
-        self.squares += float(((values - mean) ** 2).sum()) + apart * apart * (self.n * n / total)
+        with np.errstate(over="ignore", invalid="ignore"):  # `settle` looks at what has overflowed
+            n, mean = len(values), float(values.mean())
+            total, apart = self.n + n, mean - self.mean
+            self.squares += float(((values - mean) ** 2).sum()) + apart * apart * (self.n * n / total)
         self.mean += apart * (n / total)
         self.n = total
         self.largest = max(self.largest, -float(values.min()), float(values.max()))
@@ -114,6 +115,9 @@ class NumberColumn:
         elif self.numbers == "max-abs" and self.largest > 0.0:
             self.scale = 1.0 / self.largest
         elif self.numbers == "standard" and self.n:
+            if not np.isfinite(self.squares):
+                what = f"column {self.name!r} has numbers up to {self.largest:.3g}, too large for a variance in float64"
+                raise ValueError(f"{what}: use numbers='bins' or numbers='max-abs', or divide them")
             deviation = float(np.sqrt(self.squares / self.n))
             self.scale = 1.0 / deviation if deviation > 1e-12 * self.largest else 1.0
             self.shift = self.mean if 2 * self.n_zeros <= self.n else 0.0
