@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from separatrix import MaxMarginClassifier, Perceptron, certify
+from separatrix import Perceptron
 from separatrix.engine.rows import Rows
 from support.public_estimators import ERROR_DRIVEN, ESTIMATORS, LEARNERS, ONLINE, seeded, weights_of
 
@@ -322,14 +322,6 @@ def test_class_weights_that_cannot_be(estimator, weight):
         estimator(class_weight={0: 0}).fit(X, Y, sample_weight=1 - Y)
 
 
-@pytest.mark.parametrize("weight", [-1.0, np.nan])
-def test_class_weights_that_a_margin_cannot_have(weight):
-    with pytest.raises(ValueError, match=r"class_weight\[1\] is"):
-        MaxMarginClassifier(class_weight={1: weight}).fit(X, Y)
-    with pytest.raises(ValueError, match="class_weight names 'one'"):
-        MaxMarginClassifier(class_weight={"one": 2.0}).fit(X, Y)
-
-
 @every_error_driven
 def test_weights_that_outgrow_float64(estimator):
     with np.errstate(all="ignore"), pytest.raises(ValueError, match="outgrew float64"):
@@ -354,19 +346,6 @@ def test_what_defines_the_weights_cannot_change_in_mid_stream(estimator):
     with pytest.raises(ValueError, match="cannot change in a warm start; set warm_start=False"):
         model.set_params(tie="+1", warm_start=True).fit(X, Y)
     assert model.set_params(warm_start=False).fit(X, Y).tie == "+1"
-
-
-@every_error_driven
-def test_masked_values_are_not_read_as_numbers(estimator):
-    masked = np.ma.array(X, mask=np.arange(X.size).reshape(X.shape) == 3)
-    fitted = estimator().fit(np.ma.array(X), np.ma.array(Y))
-    for read in (lambda: estimator().fit(masked, Y), lambda: fitted.predict(masked), lambda: certify(masked, Y)):
-        with pytest.raises(ValueError, match="X is a masked array with 1 masked value: fill in"):
-            read()
-    with pytest.raises(ValueError, match="y is a masked array with 2 masked values"):
-        estimator().fit(X, np.ma.array(Y, mask=[1, 1, 0, 0, 0, 0]))
-    with pytest.raises(ValueError, match="sample_weight is a masked array"):
-        estimator().fit(X, Y, sample_weight=np.ma.array(np.ones(6), mask=[1, 0, 0, 0, 0, 0]))
 
 
 @every_error_driven

@@ -243,3 +243,11 @@ def test_a_failed_refit_leaves_the_earlier_fit():
     with pytest.raises(ValueError, match="sample_weight"):
         model.fit(np.ones((4, 5)), ["a", "b", "a", "b"], sample_weight=[-1, 1, 1, 1])
     assert model.predict(X).tolist() == y
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan])
+def test_class_weights_that_a_margin_cannot_have(weight):
+    with pytest.raises(ValueError, match=r"class_weight\[1\] is"):
+        MaxMarginClassifier(class_weight={1: weight}).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(ValueError, match="class_weight names 'one'"):
+        MaxMarginClassifier(class_weight={"one": 2.0}).fit([[0.0], [1.0]], [0, 1])

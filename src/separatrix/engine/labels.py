@@ -74,7 +74,7 @@ def check_no_name(y: Any) -> None:
 
 def check_unmasked(values: Any, name: str) -> None:
     """Raise for a masked array with masked values: they would be read as the numbers that lie below the mask."""
-    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.ma.count_masked(values))):
+    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.count_nonzero(np.ma.getmaskarray(values)))):
         what = f"{name} is a masked array with {masked:,} masked value{'s' if masked > 1 else ''}"
         raise ValueError(f"{what}: fill in what is masked ({name}.filled(…)), or leave out these rows")
 
