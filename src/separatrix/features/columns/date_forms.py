@@ -154,10 +154,14 @@ def _timestamps(year: Ints, month: Ints, day: Ints, seconds: Ints, fits: Array) 
 
 
 def _of_numbers(column: Any, order: str) -> Any:
-    """Return numbers as dates: those of eight digits by these digits, others as seconds or milliseconds since 1970."""
+    """Return numbers as dates: those of eight digits by these digits, others as time since 1970.
+
+    That is in seconds up to 10¹¹ (the year 5138), beyond it in milliseconds, microseconds or nanoseconds by the same limit.
+    """
     values = numpy_array(column)
     if order == UNIX:
-        seconds = np.where(np.abs(values) > 1e11, values / 1000, values)
+        size = np.abs(values)
+        seconds = values / np.where(size <= 1e11, 1.0, np.where(size <= 1e14, 1e3, np.where(size <= 1e17, 1e6, 1e9)))
         there = np.abs(seconds) <= 1e11
         return number_array(np.floor(np.where(there, seconds, 0.0)).astype(np.int64), ~there).cast(SECONDS)
     fits = (values == np.floor(values)) & (values >= 10_000_000) & (values < 100_000_000) & (order == "digits")
@@ -166,7 +170,7 @@ def _of_numbers(column: Any, order: str) -> Any:
 
 
 def _plain_numbers(words: Any) -> Any:
-    fits = pc.match_substring_regex(words, r"^-?[0-9]{1,15}([.][0-9]*)?$")
+    fits = pc.match_substring_regex(words, r"^-?[0-9]{1,19}([.][0-9]*)?$")
     return pc.if_else(fits, words, pa.nulls(1, words.type)[0]).cast(pa.float64())
 
 
