@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from separatrix import SequencePerceptron, reference_sequences
+from separatrix import SequencePerceptron, load, reference_sequences, save
 from separatrix.cli import app
 from separatrix.sequences.explaining import contributions
 
@@ -100,6 +100,25 @@ def test_what_is_said_of_bounds():
     assert SequencePerceptron(rule="pa1", random_state=0).fit(WORDS, TAGS).bounds(WORDS, TAGS).to_dict()["bound"] is None
     with pytest.raises(ValueError, match="tags that the model never met"):
         model.bounds(WORDS[:1], [["B-new", "O", "O"]])
+
+
+def test_other_sequences_than_those_of_the_training_are_refused(tmp_path):
+    model = SequencePerceptron(random_state=0).fit(WORDS, TAGS)
+    others, other_tags = [sentence[::-1] for sentence in WORDS], [tags[::-1] for tags in TAGS]
+    for ask in (
+        lambda: model.bounds(others, TAGS),
+        lambda: model.trace(others),
+        lambda: model.explain(WORDS[0], 0, X=others),
+    ):
+        with pytest.raises(ValueError, match="X does not have the sequences of the training: the ledger's corrections"):
+            ask()
+    with pytest.raises(ValueError, match="y does not have the tags of the training"):
+        model.bounds(WORDS, other_tags)
+    model.partial_fit(others, other_tags)
+    bounds = model.bounds(WORDS + others, TAGS + other_tags)
+    assert bounds.holds
+    save(model, tmp_path / "m.sepx", float32=True)
+    assert load(tmp_path / "m.sepx").estimator.bounds(WORDS + others, TAGS + other_tags).mistakes == bounds.mistakes
 
 
 @pytest.mark.parametrize("averaged", [True, False])

@@ -70,6 +70,8 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
     k, correction = len(ledger), ledger.correction
     if ledger.absent:
         raise ValueError("the mistakes were not kept, on shards or in the model file: there is nothing to bound")
+    if not ledger.has_tags(model.checked(encoded), codes):
+        raise ValueError("y does not have the tags of the training: the true paths of the ledger's mistakes are others")
     counted = float(correction.sum() ** 2 / (correction**2).sum()) if k else 0.0
     if model.rule != "perceptron":
         return SequenceBounds(k, counted, 0.0, 0.0, inf, f"no theorem bounds the corrections of rule={model.rule!r}")

@@ -14,7 +14,7 @@ import numpy as np
 from separatrix.engine.parcel import MOST, Parcel, State, StateError, flag, whole
 from separatrix.engine.rows import Array, Floats, Ints, frozen
 from separatrix.kernels.sequences import paths
-from separatrix.sequences.encoded import NO_SEQUENCES, Encoded, rows_of
+from separatrix.sequences.encoded import NO_SEQUENCES, Encoded, ranges, rows_of
 
 _COLUMNS = {"step": "i8", "sequence": "i8", "correction": "f8", "lead": "f8", "wrong": "i8", "ends": "i8"}
 _PATHS = ("true", "predicted")
@@ -174,6 +174,12 @@ class SequenceLedger:
         if not np.array_equal(np.diff(encoded.starts)[self.sequence], lengths):
             raise ValueError("X does not have the sequences of the training: some have another number of tokens")
         return encoded, self.sequence
+
+    def has_tags(self, encoded: Encoded, codes: Array) -> bool:
+        """Tell whether the true path of each mistake is that of its sequence among these."""
+        encoded, sequence = self.mistaken(encoded)
+        tokens = ranges(encoded.starts[sequence], encoded.starts[sequence + 1])
+        return bool(np.array_equal(codes[tokens], self.true))
 
     def squares(self, encoded: Encoded | None, n_features: int) -> Floats:
         """Return ‖φ(y) − φ(ẑ)‖² of each mistake."""

@@ -18,6 +18,8 @@ from separatrix.sequences.schemes import forbidden_transitions
 BLOCK_TOKENS = 1 << 16
 """A call of the kernel presents about so many tokens, after which Ctrl-C is heard."""
 SAFELY_FINITE = 1e300
+SINGLE = 1e-6
+"""Weights that a file rounded to float32 are that close to what they were."""
 _WEIGHTS = ("_W", "_U")
 
 
@@ -175,6 +177,15 @@ class SequenceRun:
         self._places, self._used = places_of(features, len(W)).copy(), len(features)
         self._T, self._UT = T.copy(), UT.copy()
         self._lay_out(*(np.concatenate([np.zeros((1, self.K)), matrix[features]]) for matrix in (W, U)))
+
+    def follows_from(self, encoded: Encoded) -> bool:
+        """Tell whether the corrections of these sequences add up to the last weights; float32 of a file is near enough."""
+        if self.ledger.absent:
+            return True
+        replayed = self.ledger.replay(encoded, self.n_features, averaged=False)
+        weights = self.matrix("_W"), rows_of(self._T, self.K + 1)
+        slack = SINGLE * max(float(np.abs(each).max(initial=0.0)) for each in weights)
+        return all(np.allclose(a, b, rtol=SINGLE, atol=slack) for a, b in zip(replayed, weights, strict=True))
 
     def is_finite(self) -> bool:
         """Tell whether no weight has outgrown float64."""

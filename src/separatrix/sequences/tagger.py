@@ -149,6 +149,14 @@ class SequenceTagger(Parameterized):
             return self.features_.encode(X, False, threads=threads_of(self.n_jobs, len(X) * SENTENCE))
         return self.features_.encode(X, False)
 
+    def checked(self, encoded: Encoded) -> Encoded:
+        """Return these sequences; raise where the ledger's corrections of them do not give the weights."""
+        if not self.run_.follows_from(encoded):
+            raise ValueError(
+                "X does not have the sequences of the training: the ledger's corrections on these do not give the weights"
+            )
+        return encoded
+
     def predict(self, X: Any) -> list[list[Any]]:
         """Return the best path of each sequence, as a list of tags."""
         encoded = self.encode(X)
@@ -215,7 +223,7 @@ class SequenceTagger(Parameterized):
         """
         from separatrix.sequences.explaining import explain_token
 
-        return explain_token(self, sequence, token, against, None if X is None else self.encode(X), n)
+        return explain_token(self, sequence, token, against, None if X is None else self.checked(self.encode(X)), n)
 
     def trace(self, X: Any, mistake: int | None = None) -> SequenceTrace:
         """Return one mistake of the training on X, by its number from 1: the trellis, both paths, and what changed.

@@ -155,7 +155,7 @@ def trace_mistake(model: SequenceTagger, X: Any, number: int | None = None) -> S
     if not 1 <= number <= len(ledger):
         raise ValueError(f"there are {len(ledger):,} mistakes; there is no mistake {number:,}")
     mistake = next(each for m, each in enumerate(ledger, 1) if m == number)
-    encoded = model.encode(X)
+    encoded = model.checked(model.encode(X))
     W, T = ledger.replay(encoded, model.n_features_in_, averaged=False, mistakes=number - 1)
     sentence = encoded.take([mistake.sequence])
     trellis = _trellis(sentence, W, T, model.run_.forbidden)
