@@ -102,6 +102,30 @@ def test_a_hostile_file_is_refused(tmp_path, key):
         load(tmp_path / "bad.sepx")
 
 
+def test_stored_sequences_that_do_not_fit_the_mistakes_are_refused(tmp_path):
+    for spoil, message in (
+        (lambda ledger: setattr(ledger, "stored_numbers", ledger.stored_numbers[::-1].copy()), "stored_numbers must rise"),
+        (lambda ledger: setattr(ledger, "stored", ledger.stored.take([1, 0, 2])), "sequences of other lengths"),
+    ):
+        model = SequencePerceptron(random_state=0, record=True).fit(WORDS, TAGS)
+        assert model.ledger_.stored_numbers.tolist() == [0, 1, 2]
+        spoil(model.ledger_)
+        with pytest.raises(ModelFileError, match=message):
+            save(model, tmp_path / "m.sepx")
+
+
+def test_a_file_holds_the_parameters_of_the_fit(tmp_path):
+    model = SequencePerceptron(random_state=0, max_iter=1).fit(WORDS, [["I-x", "O", "I-x"], ["O", "I-x"], ["O", "B-x"]])
+    tags = model.predict(WORDS)
+    model.set_params(scheme="bio", rule="pa1", C=0.5)
+    assert model.bounds(WORDS, [["I-x", "O", "I-x"], ["O", "I-x"], ["O", "B-x"]]).theorem.startswith("Collins")
+    save(model, tmp_path / "m.sepx")
+    again = load(tmp_path / "m.sepx").estimator
+    assert (again.scheme, again.rule, again.C) == (None, "perceptron", 1.0)
+    assert again.predict(WORDS) == tags == model.predict(WORDS)
+    assert any("I-x" in path for path in tags)
+
+
 def test_commands_train_predict_evaluate_and_inform(tmp_path):
     data, model = tmp_path / "a.conll", tmp_path / "m.sepx"
     data.write_text(CONLL + "\n")

@@ -228,4 +228,11 @@ class SequenceLedger:
             setattr(ledger, f"_{name}", codes)
         ledger.stored = Encoded.unpack(parcel, f"{at}.stored", n_features)
         ledger.stored_numbers = parcel.take(f"{at}.stored_numbers", "i8", (len(ledger.stored),), low=0)
+        # The kernels that replay do not check where they read and write: what they are given has to fit together.
+        if np.any(np.diff(ledger.stored_numbers) <= 0):
+            raise StateError(f"{at}.stored_numbers must rise")
+        is_stored = np.isin(ledger.sequence, ledger.stored_numbers)
+        places = np.searchsorted(ledger.stored_numbers, ledger.sequence[is_stored])
+        if not np.array_equal(np.diff(ledger.stored.starts)[places], np.diff(ends, prepend=0)[is_stored]):
+            raise StateError(f"{at}.stored has sequences of other lengths than the mistakes")
         return ledger
