@@ -73,8 +73,8 @@ def sequence_bounds(model: SequenceTagger, encoded: Encoded, codes: Array) -> Se
     if not ledger.has_tags(model.checked(encoded), codes):
         raise ValueError("y does not have the tags of the training: the true paths of the ledger's mistakes are others")
     counted = float(correction.sum() ** 2 / (correction**2).sum()) if k else 0.0
-    if model.rule != "perceptron":
-        return SequenceBounds(k, counted, 0.0, 0.0, inf, f"no theorem bounds the corrections of rule={model.rule!r}")
+    if model.run_.rule != "perceptron":
+        return SequenceBounds(k, counted, 0.0, 0.0, inf, f"no theorem bounds the corrections of rule={model.run_.rule!r}")
     radius = sqrt(ledger.squares(encoded, d).max(initial=0.0))
     candidates = [model.run_.weights(averaged) for averaged in (False, True)]
     measured = [margins_of(encoded, codes, weights, model.run_.forbidden, length_of(weights)) for weights in candidates]

@@ -50,7 +50,8 @@ class SequencePerceptron(SequenceTagger):
     C : the largest correction of "pa1"
     averaged : whether the mean of the weights over all steps predicts; False: the last weights
     scheme : None, or the scheme whose rules every predicted path keeps: "bio" (I-X follows B-X or I-X), which is also
-        called "iob2"; or "iobes"
+        called "iob2"; or "iobes". Where no path of the known tags keeps them, as of B-X and E-X for one token, the best
+        path of all is predicted
     templates : the features of tokens that are strings: "default", a set for words and for parts of speech in the second
         column; or a list such as ["word[0]", "suffix3[0]", "word[-1]|word[0]"]
     n_features : None: every feature has its own weights; a number: features are hashed to so many

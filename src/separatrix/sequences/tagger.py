@@ -242,8 +242,12 @@ class SequenceTagger(Parameterized):
         parcel.format = 3
         parcel.put(f"{at}.mistakes_per_pass_", np.array(self.mistakes_per_pass_, np.int64))
         parcel.put(f"{at}.validation_scores_", np.array(self.validation_scores_, np.float64))
+        # Set since the fit, these are of the next one: what the file holds learned by those of the run.
+        learned_by = {"rule": self.run_.rule, "C": self.run_.C, "scheme": self.run_.scheme}
+        parameters = self.get_params()
+        parameters |= {name: value for name, value in learned_by.items() if value != parameters[name]}
         return {
-            "parameters": {name: parcel.put_value(f"{at}.{name}", value) for name, value in self.get_params().items()},
+            "parameters": {name: parcel.put_value(f"{at}.{name}", value) for name, value in parameters.items()},
             "n_features": self.n_features_in_,
             "classes": parcel.put_labels(f"{at}.classes", self.classes_),
             "tokens": self.features_.pack(parcel, f"{at}.features"),
