@@ -91,10 +91,13 @@ class AttributeFeatures:
         for i, sequence in enumerate(X):
             for t, token in enumerate(sequence):
                 try:
-                    # A way of its own for strings, which most attributes are: three times as fast as the generator.
+                    # Ways of their own for strings, booleans and floats, which most attributes are: three times as fast.
                     for key, content in token.items() if type(token) is dict else ((None, token),):
-                        if type(content) is str and type(key) is str:
+                        kind = type(content)
+                        if kind is str and type(key) is str:
                             pairs: Any = ((f"{key}:{content}", 1.0),)
+                        elif type(key) is str and (kind is bool or (kind is float and math.isfinite(content))):
+                            pairs = ((key, float(content)),)
                         else:
                             pairs = attributes_of(content if key is None and content is token else {key: content})
                         for name, value in pairs:
