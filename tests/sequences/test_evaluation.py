@@ -132,6 +132,14 @@ def test_what_is_no_list_of_lists_is_refused(y, message):
         evaluate_sequences(y, [["O"]])
 
 
+@pytest.mark.parametrize(
+    ("true", "predicted", "kinds"), [([[1]], [["1"]], "int, str"), ([["O"]], [[None]], "NoneType, str")]
+)
+def test_tags_of_two_kinds_are_refused(true, predicted, kinds):
+    with pytest.raises(ValueError, match=f"all of one kind; they are {kinds}"):
+        evaluate_sequences(true, predicted)
+
+
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="y_true has 1 sequences and y_pred has 2"):
         evaluate_sequences([["O"]], [["O"], ["O"]])

@@ -174,7 +174,11 @@ def _codes(y_true: Any, y_pred: Any) -> tuple[Ints, list[Any], Array, Array]:
         check_lengths(y_true, lengths, "y_true")
     check_lengths(y_pred, lengths, "y_pred")
     flat = [list(chain.from_iterable(y)) for y in (y_true, y_pred)]
-    names = sorted({*flat[0], *flat[1]}, key=lambda name: (isinstance(name, str), name))
+    distinct = {*flat[0], *flat[1]}
+    kinds = sorted({"str" if isinstance(name, str) else type(name).__name__ for name in distinct})
+    if len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds):
+        raise ValueError(f"the tags must be strings or whole numbers, all of one kind; they are {', '.join(kinds)}")
+    names = sorted(distinct)
     place_of = {name: place for place, name in enumerate(names)}
     codes = [np.fromiter(map(place_of.__getitem__, tags), np.int64, len(tags)) for tags in flat]
     return np.append(0, np.cumsum(lengths, dtype=np.int64)), names, codes[0], codes[1]
