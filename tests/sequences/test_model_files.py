@@ -53,6 +53,15 @@ def test_a_file_gives_the_same_tagger_back(tmp_path, kind, settings):
     assert (tmp_path / "n.sepx").read_bytes() == (tmp_path / "o.sepx").read_bytes()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_of_a_tagger_leaves_its_tokens_to_it(tmp_path, kind):
+    X = KINDS[kind]
+    model = Model(SequencePerceptron(random_state=0)).fit(X, TAGS)
+    assert model.predict(X) == SequencePerceptron(random_state=0).fit(X, TAGS).predict(X)
+    save(model, tmp_path / "m.sepx")
+    assert load(tmp_path / "m.sepx").predict(X) == model.predict(X)
+
+
 def test_hashed_features_in_a_file(tmp_path):
     model = SequencePerceptron(n_features=np.int64(50), random_state=0).fit(WORDS, TAGS)
     save(model, tmp_path / "m.sepx")

@@ -186,6 +186,8 @@ class Model:
         if isinstance(features, str) and features != AUTO:
             raise ValueError(f"features={features!r} must be 'auto', None, or one of TextFeatures and TableFeatures")
         estimator = self._to_fit("estimator")
+        if isinstance(features, str) and hasattr(estimator, "predict_single"):
+            features = None  # a tagger makes features of its tokens itself
         if isinstance(features, str) or _is_table(features):
             fitted, facts = hook("fit_model")(estimator, unfitted(features), X, y, **settings)
         else:
