@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -304,6 +305,12 @@ def test_scikit_learn_can_clone_and_cross_validate_it():
         (lambda: SequencePerceptron().partial_fit(X, Y, classes="DNV"), ValueError, "classes is 'DNV': it must be"),
         (lambda: SequencePerceptron().fit(X, Y, X_val=[], y_val=[]), ValueError, "X_val has no token, and X has dicts"),
         (lambda: SequencePerceptron().fit(X, Y, X_val=[["a"]], y_val=[["D"]]), ValueError, "X_val has strings or tuples"),
+        (
+            lambda: SequencePerceptron().fit(X[:1], pa.array(Y[:1])),
+            ValueError,
+            "strings or whole numbers; they are StringScalar",
+        ),
+        (lambda: fitted().predict_single(X), TypeError, r"X\[0\]\[0\] is \[\{'.*, a list: a token is a string"),
         (lambda: fitted().bounds(X[:1], [["D", "N", "late"]]), ValueError, r"never met: \['late'\]"),
     ],
 )

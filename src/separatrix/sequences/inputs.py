@@ -54,9 +54,10 @@ def kind_of(X: Any) -> str | None:
                 return "columns"
             if isinstance(token, Mapping | set | frozenset):
                 return "attributes"
-            if isinstance(token, list):
-                return "attributes" if all(isinstance(name, str) for name in token) else "numbers"
-            if isinstance(token, np.ndarray):
+            if isinstance(token, list) and all(isinstance(name, str) for name in token):
+                return "attributes"
+            is_row = isinstance(token, list) and not any(isinstance(value, str | Mapping | list) for value in token)
+            if is_row or isinstance(token, np.ndarray):
                 return "numbers"
             raise TypeError(
                 f"X[{i}][0] is {token!r:.60}, a {type(token).__name__}: a token is a string or a tuple of strings, a dict "
@@ -106,7 +107,10 @@ def read_tags(y: Any, encoded: Encoded, who: str = "y") -> Tags:
     several = len(kinds) > 1 and ("str" in kinds or "NoneType" in kinds)
     if several or any(issubclass(kind, tuple) or kind.__hash__ is None for kind in types):
         raise ValueError(f"the tags of {who} must be strings or whole numbers, all of one kind; they are {', '.join(kinds)}")
-    distinct = sorted(set(flat))
+    try:
+        distinct = sorted(set(flat))
+    except TypeError:
+        raise ValueError(f"the tags of {who} must be strings or whole numbers; they are {', '.join(kinds)}") from None
     if cut := [tag for tag in distinct if isinstance(tag, str) and tag.endswith("\0")]:
         raise ValueError(
             f"the tag {cut[0]!r} of {who} ends with a zero byte, which arrays of tags do not keep: leave it out"
