@@ -245,3 +245,11 @@ def test_tags_may_be_strings_of_numpy_beside_those_of_python():
     assert model.classes_.tolist() == ["x", "y"]
     with pytest.raises(ValueError, match="all of one kind; they are int, str"):
         SequencePerceptron().fit([["a", "b"]], [[np.str_("x"), 1]])
+
+
+def test_a_wide_first_line_takes_no_memory_for_the_others():
+    text = b" ".join([b"w"] * 200_000) + b"\n" + b"a b O\n" * 200_000
+    with pytest.raises(DataError, match="line 2 has 3 columns, and the lines before it have 200000"):
+        read_conll(io.BytesIO(text))
+    X, y = read_conll(io.BytesIO(b"a b\n" * 3 + b"\nc d"))  # no token is longer than it has to be
+    assert [list(X), list(y)] == [[[("a",)] * 3, [("c",)]], [["b"] * 3, ["d"]]]

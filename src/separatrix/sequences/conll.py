@@ -71,7 +71,8 @@ class ConllFile:
 
     def _split(self, text: Any, size: int, width: int) -> None:
         n_lines = int(np.count_nonzero(text[:size] == ord("\n")))
-        begins, ends = np.empty(n_lines * width, np.int64), np.empty(n_lines * width, np.int64)
+        n_tokens = min(n_lines, size // (2 * width) + 1)  # a column takes two bytes; and the line that is read now
+        begins, ends = np.empty(n_tokens * width, np.int64), np.empty(n_tokens * width, np.int64)
         starts, lines = np.empty(n_lines + 1, np.int64), np.empty(n_lines, np.int64)
         tokens, sequences, wrong, n, self.comments = map(
             int, kernels.split_lines(text, size, self.by_tab, width, _MARK, begins, ends, starts, lines)

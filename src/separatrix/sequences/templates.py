@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -176,18 +177,19 @@ class TemplateFeatures:
             if not used or unfit:
                 what = f"{unfit[0]!r:.60} is none" if unfit else "it is empty"
                 raise ValueError(f"templates must be a list of strings such as 'word[0]', and {what}")
-            repeated = {text for text in used if used.count(text) > 1}
+            repeated = {text for text, count in Counter(used).items() if count > 1}
             if repeated:
                 raise ValueError(f"templates must be a list of different ones; repeated: {sorted(repeated)}")
             self.used, self.n_columns = used, n_columns
         parsed = [parse_template(text, self.n_columns) for text in self.used]
         parts = [part for template in parsed for part in template]
         self._views = sorted({part.view for part in parts})
+        place_of = {view: place for place, view in enumerate(self._views)}
         self._parts = tuple(
             frozen(np.array(column, kind))
             for column, kind in (
                 (np.append(0, np.cumsum([len(template) for template in parsed])), np.int64),
-                ([self._views.index(part.view) for part in parts], np.int64),
+                ([place_of[part.view] for part in parts], np.int64),
                 ([part.offset for part in parts], np.int64),
                 ([_seed(text) for text in self.used], np.uint64),
             )
