@@ -155,6 +155,18 @@ test("an address is read as written, and what is no setting is refused", () => {
   assert.throws(() => viewState({ step: "abc" }), { message: 'step must be a whole number or "end", not abc' });
 });
 
+test("a fixed part of the plane grows where a picture of another shape would leave a point out", async () => {
+  const points = [[-11.8, -3.4, "2"], [-8.5, 3.1, "-1"], [4.4, -2.3, "1"]];
+  const run = new Run(await documentOf({ ...lab.defaults, data: "points", points, passes: 1 }, { lab }));
+  for (const [width, height] of [[785, 292], [640, 360], [390, 351], [300, 900]]) {
+    const frame = new Frame(run, width, height, [-5, 5, -5, 5]);
+    const { x, y, width: w, height: h } = frame.inner();
+    const inside = frame.points.map((point) => frame.toPixels(point)).every(([px, py]) => px >= x && px <= x + w && py >= y && py <= y + h);
+    assert.ok(inside && frame.window[0] <= -5 && frame.window[3] >= 5, `${width} × ${height}`);
+  }
+  assert.deepEqual(new Frame(run, 1258, 348, [-5, 5, -5, 5]).window, [-20, 20, -5, 5], "where all are inside already, it stays");
+});
+
 test("an axis has round ticks, and never only one", () => {
   assert.deepEqual(ticks(-5, 5, 5), [-4, -2, 0, 2, 4]);
   assert.deepEqual(ticks(-1.7, 1.6, 3), [-1, 0, 1]);

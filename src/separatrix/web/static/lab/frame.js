@@ -12,6 +12,16 @@ export class Frame {
     this.points = run.doc.x.map((x) => this.project(x));
     this.window = fixed ?? this._fitted();
     this._widen();
+    if (fixed && !this._hasAll()) {
+      const fitted = this._fitted(); // a picture of another shape shows less beside the fixed part
+      this.window = fixed.map((value, j) => (j % 2 ? Math.max(value, fitted[j]) : Math.min(value, fitted[j])));
+      this._widen();
+    }
+  }
+
+  _hasAll() {
+    const [x0, x1, y0, y1] = this.window;
+    return this.points.every(([p, q]) => p >= x0 && p <= x1 && q >= y0 && q <= y1);
   }
 
   /** @param {number[]} x */
