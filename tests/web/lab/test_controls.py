@@ -93,3 +93,35 @@ def test_controls_are_not_replaced_under_the_hand(page, lab_url):
     page.select_option("#data", "wine")
     settled(page, "wine: 178 examples")
     assert page.evaluate("kept => kept.isConnected", kept)
+
+
+def test_a_number_that_the_recipe_cannot_have_is_refused_in_one_sentence(page, lab_url):
+    visit(page, lab_url, "data=random&passes=1&rule=pa1&C=5000")
+    before = text_of(page, "where")
+    refused = {
+        "n": ("2.5", "points must be a whole number from 2 to 20000"),
+        "seed": ("1.5", "seed must be a whole number from 0 to 2147483647"),
+        "holdout": ("", "held out must be a number from 0 to 0.9"),
+        "C": ("0", "C must be a number above 0, at most 1000000"),
+    }
+    for name, (value, sentence) in refused.items():
+        page.fill(f"#{name}", value)
+        page.press(f"#{name}", "Tab")
+        assert text_of(page, "message") == sentence
+    assert text_of(page, "where") == before and "n=2.5" not in page.evaluate("location.hash")
+    page.fill("#C", "200000")  # what a link may hold can be typed, too
+    page.press("#C", "Tab")
+    page.wait_for_function("() => location.hash.includes('C=200000')")
+
+
+def test_the_rows_in_the_box_are_those_that_are_shown(page, lab_url):
+    visit(page, lab_url, "data=csv&csv=1,2,a%0A3,4,b&passes=1")
+    page.fill("#csv-text", "1,2,a\n3,4,c")
+    page.select_option("#order", "shuffle")
+    page.wait_for_function("() => location.hash.includes('order=shuffle')")
+    assert page.input_value("#csv-text") == "1,2,a\n3,4,c", "what is being written stays"
+    page.click("#use-csv")
+    page.wait_for_function("() => document.querySelector('#key').innerText.includes('c')")
+    page.evaluate("location.hash = 'data=csv&csv=5,6,x%0A7,9,y&passes=1'")
+    page.wait_for_function("() => document.querySelector('#key').innerText.includes('y')")
+    assert page.input_value("#csv-text") == "5,6,x\n7,9,y"

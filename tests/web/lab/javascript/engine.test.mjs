@@ -125,6 +125,11 @@ test("a recipe from outside is checked", () => {
   assert.throws(() => checkedRecipe({ learner: "forest" }, lab), /learner is "forest", which is not one of perceptron/);
   assert.throws(() => checkedRecipe({ nothing: 1 }, lab), { message: 'there is no setting called "nothing"' });
   assert.throws(() => checkedRecipe({ points: [[1, 2]] }, lab), /points must be/);
+  assert.throws(() => checkedRecipe({ "": "1" }, lab), { message: 'there is no setting called ""' });
+  for (const key of ["learner", "rule", "order", "map", "kernel", "tie"]) {
+    const value = lab.defaults[key] ?? "mistake";
+    assert.throws(() => checkedRecipe({ [key]: [value] }, lab), new RegExp(`${key} is "${value}", which is not one of`), "a list of a name is no name");
+  }
 });
 
 test("random points with too wide a margin are refused", () => {
@@ -152,6 +157,12 @@ test("the nearest point of a hull is exact from any start, and at a corner, on a
       assert.deepEqual(sum.map((value) => value * scale), nearest.map((value) => value * total));
     }
   }
+});
+
+test("votes on held-out examples take time in proportion to the corrections", async () => {
+  const readSet = async (name) => JSON.parse(readFileSync(new URL(`../lab/${name}.json`, import.meta.url), "utf8"));
+  const doc = await documentOf({ ...lab.defaults, data: "wine", learner: "voted", rule: "pa1", passes: 100, holdout: 0.3 }, { lab, readSet });
+  assert.equal(doc.held_out.length, 100, "it took more than the 20 seconds after which a training ends");
 });
 
 test("points of any size end in a document or in one sentence", async () => {

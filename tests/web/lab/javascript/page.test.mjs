@@ -151,6 +151,9 @@ test("an address is read as written, and what is no setting is refused", () => {
   assert.throws(() => read("learnr=voted"), { message: 'there is no setting called "learnr"' });
   assert.throws(() => read("bias=maybe"), { message: "bias must be true or false (1 or 0 in an address)" });
   assert.throws(() => read("passes=abc"), { message: "passes must be a whole number from 0 to 1000, not abc" });
+  for (const points of [",1,a;2,3,b", "1, ,a;2,3,b", "1", "1,2,a;,"]) assert.throws(() => read(`data=points&points=${points}`), /triples of two numbers and a label/, "nothing is no 0");
+  assert.throws(() => read("columns=1,%20"), { message: "columns must be at most two numbers of features" });
+  assert.throws(() => read("=1"), { message: 'there is no setting called ""' });
   assert.throws(() => read("data=points&points=1,2;3,4,b"), /triples of two numbers and a label/);
   assert.throws(() => viewState({ step: "abc" }), { message: 'step must be a whole number or "end", not abc' });
 });

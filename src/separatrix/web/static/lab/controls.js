@@ -1,6 +1,7 @@
 // The controls of the lab. What they offer (`choices`) comes from lab.json, which Python writes.
 
 import { h, morph } from "./dom.js";
+import { outOfRange } from "./engine/recipe.js";
 
 /** @import { Changed } from "./dom.js" */
 /** @import { Lab, Recipe, RunDocument } from "./engine/types.js" */
@@ -53,25 +54,25 @@ export class Controls {
     morph(this.form, h("form", { id: this.form.id, class: this.form.className, "aria-label": this.form.getAttribute("aria-label") },
       h("fieldset", null, h("legend", null, "Data"), h("div", { class: "fields" },
         this._data(recipe),
-        recipe.data === "random" && [this._number("n", "points", 2, 20000, 1), this._number("classes", "classes", 2, 6, 1), this._number("gap", "margin", 0, 3, 0.1), this._number("noise", "wrong labels", 0, 0.5, 0.01)],
+        recipe.data === "random" && [this._number("n", "points", 1), this._number("classes", "classes", 1), this._number("gap", "margin", 0.1), this._number("noise", "wrong labels", 0.01)],
         recipe.data !== "points" && recipe.data !== "random" && source.classes.length > 2 && this._choice("positive", "classes", { "": "all", ...Object.fromEntries(source.classes.map((/** @type {string} */ c) => [c, `${c} against the rest`])) }),
         source.features.length > 2 && this._columns(source.features),
-        this._number("holdout", "held out", 0, 0.8, 0.1)),
+        this._number("holdout", "held out", 0.1)),
         recipe.data === "csv" && this._csv()),
       h("fieldset", null, h("legend", null, "Learner"), h("div", { class: "fields" },
         this._choice("learner", "algorithm", learners),
         rule && this._choice("rule", "rule", some(rules, learner.rules)),
-        rule?.asks === "margin" && this._number("margin", "margin β", 0, 100, 0.5),
-        rule?.has_C && this._number("C", "C", 0.001, 1000, "any"),
+        rule?.asks === "margin" && this._number("margin", "margin β", 0.5),
+        rule?.has_C && this._number("C", "C", "any"),
         this._choice("tie", "a score of 0 is", ties, shownTie(recipe.tie ?? doc?.recipe.tie, ties)),
         this._field("bias", "bias", h("input", { type: "checkbox", id: "bias", checked: (recipe.bias ?? doc?.recipe.bias) === true, onchange: (/** @type {Changed} */ event) => this._set({ bias: event.target.checked }) })),
         this._choice("order", "order", some(orders, learner.orders)),
         this._choice("passes", "passes", recipe.passes in PASSES ? PASSES : { ...PASSES, [recipe.passes]: String(recipe.passes) }),
         recipe.learner === "kernel" ? this._choice("kernel", "kernel", kernels) : this._choice("map", "feature map", maps),
-        (recipe.learner === "kernel" ? recipe.kernel !== "linear" : recipe.map === "fourier") && this._number("gamma", "γ of the kernel", 0.01, 100, "any"),
-        recipe.learner === "kernel" && recipe.kernel === "poly" && this._number("degree", "degree", 1, 8, 1),
-        recipe.learner !== "kernel" && recipe.map === "fourier" && this._number("components", "features", 2, 200, 1),
-        usesSeed && this._number("seed", "seed", 0, 2 ** 31 - 1, 1)))));
+        (recipe.learner === "kernel" ? recipe.kernel !== "linear" : recipe.map === "fourier") && this._number("gamma", "γ of the kernel", "any"),
+        recipe.learner === "kernel" && recipe.kernel === "poly" && this._number("degree", "degree", 1),
+        recipe.learner !== "kernel" && recipe.map === "fourier" && this._number("components", "features", 1),
+        usesSeed && this._number("seed", "seed", 1)))));
   }
 
   /** A change adds to the last recipe at once, also while an earlier one is still being run: the last choice wins. @param {Partial<Recipe>} change */
@@ -113,14 +114,16 @@ export class Controls {
     this._set(change);
   }
 
-  /** @param {keyof Recipe} key @param {string} title @param {number} min @param {number} max @param {number | string} step */
-  _number(key, title, min, max, step) {
+  /** @param {keyof Recipe} key @param {string} title @param {number | string} step */
+  _number(key, title, step) {
+    const { least, above, most } = this.choices.ranges[key];
     const change = (/** @type {Changed} */ event) => {
-      const value = Number(event.target.value);
-      if (event.target.value === "" || !Number.isFinite(value) || value < min || value > max) this.onMessage(`${title} must be a number from ${min} to ${max}`);
+      const value = event.target.value === "" ? NaN : Number(event.target.value);
+      const problem = outOfRange(key, value, this.choices);
+      if (problem) this.onMessage(`${title} ${problem}`);
       else this._set({ [key]: value });
     };
-    return this._field(key, title, h("input", { type: "number", id: key, min, max, step, value: this.recipe[key], onchange: change }));
+    return this._field(key, title, h("input", { type: "number", id: key, min: least ?? above, max: most, step, value: this.recipe[key], onchange: change }));
   }
 
   /** @param {Recipe} recipe */
@@ -159,8 +162,7 @@ export class Controls {
   }
 
   _csv() {
-    const text = h("textarea", { id: "csv-text", rows: 5, spellcheck: "false", placeholder: "width,height,kind\n1,2.5,a\n3,1,b" });
-    text.value = this.recipe.csv;
+    const text = h("textarea", { id: "csv-text", rows: 5, spellcheck: "false", placeholder: "width,height,kind\n1,2.5,a\n3,1,b" }, this.recipe.csv);
     const most = this.choices.limits.csv;
     const pasted = this.choices.defaults.file;
     const tooLong = (/** @type {string} */ file, /** @type {number} */ size) => `${file} has ${(size / 1e6).toFixed(1)} MB: the lab accepts at most ${most / 1e6} MB`;

@@ -82,6 +82,8 @@ export function morph(old, fresh) {
   }
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  // What is being typed stays, until there is another text to show.
+  if (old.matches("textarea") && old.defaultValue !== fresh.defaultValue) old.value = fresh.defaultValue;
   const key = (/** @type {any} */ node) => node.dataset?.key || node.id || "";
   const keyed = new Map([...old.childNodes].filter(key).map((node) => [key(node), node]));
   const plain = [...old.childNodes].filter((node) => !key(node));

@@ -15,7 +15,7 @@ export function fromAddress(entries, defaults) {
   const byName = /** @type {Record<string, any>} */ (defaults);
   for (const [key, value] of Object.entries(entries)) {
     if (key === "points") recipe.points = value.split(";").filter(Boolean).map(point);
-    else if (key === "columns") recipe.columns = value.split(",").filter(Boolean).map(Number);
+    else if (key === "columns") recipe.columns = value.split(",").filter(Boolean).map(numberOf);
     else if (key === "tie") recipe.tie = value.replace(" ", "+");
     else recipe[key] = asTyped(value, byName[key]);
   }
@@ -32,14 +32,20 @@ function asTyped(value, fallback) {
   return typeof fallback === "number" && value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : value;
 }
 
+/** @param {string | undefined} text @returns {number} NaN, which is refused later, where there is none */
+function numberOf(text) {
+  return text?.trim() ? Number(text) : NaN;
+}
+
 /** @param {string} text @returns {Point} */
 function point(text) {
-  const [x, y, ...rest] = text.split(",");
+  const [first, second, ...rest] = text.split(",");
+  const [x, y] = [numberOf(first), numberOf(second)];
   const label = rest.join(",");
   try {
-    return [Number(x), Number(y), decodeURIComponent(label)];
+    return [x, y, decodeURIComponent(label)];
   } catch {
-    return [Number(x), Number(y), label]; // written by hand, with a % that is none of ours
+    return [x, y, label]; // written by hand, with a % that is none of ours
   }
 }
 

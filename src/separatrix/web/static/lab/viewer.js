@@ -114,7 +114,7 @@ export class Viewer {
     this.loaded = new Run(doc);
     const can = available(this.run);
     const views = state.views ?? [...new Set(["last", doc.predicts])];
-    this.state = { ...this.state, views: views.filter((/** @type {string} */ view) => can[view]), t: 0 };
+    this.state = { ...this.state, views: views.filter((/** @type {string} */ view) => can[view] === true), t: 0 };
     this.state.t = this._clamped(state.t ?? 0);
     this.scrub.max = String(this.run.steps);
     this._legend(can);

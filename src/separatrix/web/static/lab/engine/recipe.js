@@ -13,20 +13,19 @@ import { RecipeError } from "./errors.js";
 export function checkedRecipe(given, lab) {
   const recipe = { ...lab.defaults, ...given };
   const unknown = Object.keys(recipe).find((key) => !Object.hasOwn(lab.defaults, key));
-  if (unknown) throw new RecipeError(`there is no setting called "${unknown}"`);
-  for (const [key, { least, above, most, whole }] of Object.entries(lab.ranges)) {
+  if (unknown !== undefined) throw new RecipeError(`there is no setting called "${unknown}"`);
+  for (const key of Object.keys(lab.ranges)) {
     const value = /** @type {any} */ (recipe)[key];
-    const low = least ?? above ?? -Infinity;
-    const fits = typeof value === "number" && value >= low && value <= most && (above === undefined || value > above) && (!whole || Number.isInteger(value));
-    if (!fits) throw new RecipeError(`${key} must be a ${whole ? "whole " : ""}number ${above === undefined ? `from ${low}` : `above ${low}, at most`} ${above === undefined ? `to ${most}` : most}, not ${String(value)}`);
+    const problem = outOfRange(key, value, lab);
+    if (problem) throw new RecipeError(`${key} ${problem}, not ${String(value)}`);
   }
   const choices = { learner: lab.learners, rule: lab.rules, order: lab.orders, map: lab.maps, kernel: lab.kernels };
   for (const [key, table] of Object.entries(choices)) {
     const value = /** @type {any} */ (recipe)[key];
-    if (!Object.hasOwn(table, value)) throw new RecipeError(`${key} is "${String(value)}", which is not one of ${Object.keys(table).join(", ")}`);
+    if (typeof value !== "string" || !Object.hasOwn(table, value)) throw new RecipeError(`${key} is "${String(value)}", which is not one of ${Object.keys(table).join(", ")}`);
   }
   const ties = { ...lab.two_class_ties, ...lab.multi_class_ties };
-  if (recipe.tie !== null && !Object.hasOwn(ties, recipe.tie)) throw new RecipeError(`tie is "${recipe.tie}", which is not one of ${Object.keys(ties).join(", ")}`);
+  if (recipe.tie !== null && (typeof recipe.tie !== "string" || !Object.hasOwn(ties, recipe.tie))) throw new RecipeError(`tie is "${recipe.tie}", which is not one of ${Object.keys(ties).join(", ")}`);
   if (recipe.bias !== null && typeof recipe.bias !== "boolean") throw new RecipeError("bias must be true or false (1 or 0 in an address)");
   for (const key of /** @type {("data" | "csv" | "file" | "positive")[]} */ (["data", "csv", "file", "positive"])) {
     if (typeof recipe[key] !== "string") throw new RecipeError(`${key} must be text`);
@@ -36,6 +35,19 @@ export function checkedRecipe(given, lab) {
   const columns = recipe.columns;
   if (!Array.isArray(columns) || columns.length > 2 || !columns.every((j) => Number.isInteger(j) && j >= 0)) throw new RecipeError("columns must be at most two numbers of features");
   return recipe;
+}
+
+/**
+ * What the number of a setting must be, as the end of a sentence; "" if it is that.
+ * @param {string} key
+ * @param {unknown} value
+ * @param {Lab} lab
+ */
+export function outOfRange(key, value, lab) {
+  const { least, above, most, whole } = lab.ranges[key];
+  const low = least ?? above ?? -Infinity;
+  const fits = typeof value === "number" && value >= low && value <= most && (above === undefined || value > above) && (!whole || Number.isInteger(value));
+  return fits ? "" : `must be a ${whole ? "whole " : ""}number ${above === undefined ? `from ${low} to ${most}` : `above ${low}, at most ${most}`}`;
 }
 
 /** @param {string} data @param {Lab} lab */
