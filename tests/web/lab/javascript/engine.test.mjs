@@ -165,6 +165,12 @@ test("votes on held-out examples take time in proportion to the corrections", as
   assert.equal(doc.held_out.length, 100, "it took more than the 20 seconds after which a training ends");
 });
 
+test("a matrix that was lost to rounding is told", async () => {
+  const points = [[1e12, 1e-8, "1"], [1e10, 1e4, "-1"], [-1e10, 0, "1"], [1e4, 1e7, "-1"], [-1e6, 1e12, "1"], [0, 1000, "-1"]];
+  const run = documentOf({ ...lab.defaults, data: "points", points, learner: "perceptron", rule: "arow-full", passes: 5, bias: false }, { lab });
+  await assert.rejects(run, { message: "the rule 'arow-full' has lost its matrix to rounding: the features span too many powers of ten; scale them, or use the rule 'arow'" });
+});
+
 test("points of any size end in a document or in one sentence", async () => {
   const run = (points, more = {}) => documentOf({ ...lab.defaults, data: "points", points, ...more }, { lab });
   for (const bias of [true, false]) {

@@ -1,5 +1,6 @@
 // One step of learning: scores, mistake or not, correction (L1 2 and 5, L2 4–6, L4 2). The order of operations is reference.py's.
 
+import { RecipeError } from "./errors.js";
 import { dot, kernelValue } from "./maps.js";
 
 /** @import { Kernel, Settings, Vector } from "./types.js" */
@@ -179,8 +180,11 @@ export class LinearMachine {
     return this.w.slice();
   }
 
-  isFinite() {
-    return this.w.every((value) => Math.abs(value) <= Number.MAX_VALUE);
+  /** Raise an error where numbers have left the range in which the weights mean something. */
+  check() {
+    if (!this.w.every(Number.isFinite)) throw new RecipeError("the weights outgrew float64: scale the features down");
+    const isLost = this.settings.spread === "full" && this.spread.some((S) => S.some((value, j) => j % (this.width + 1) === 0 && !(value > 0)));
+    if (isLost) throw new RecipeError(`the rule '${this.settings.rule}' has lost its matrix to rounding: the features span too many powers of ten; scale them, or use the rule 'arow'`);
   }
 }
 
@@ -231,8 +235,9 @@ export class KernelMachine {
     return Float64Array.from(this.gram.flatMap((_, i) => this.scores(i)));
   }
 
-  isFinite() {
-    return this.state().every(Number.isFinite);
+  /** Raise an error where scores are no numbers any more. */
+  check() {
+    if (!this.state().every(Number.isFinite)) throw new RecipeError("the scores outgrew float64: scale the features down, or lower the degree");
   }
 }
 

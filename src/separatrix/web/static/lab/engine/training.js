@@ -121,7 +121,7 @@ export function* training(machine, Z, codes, settings, limits, { prove, accuracy
       } else run.nextMistake ??= run.nSteps;
     }
     run.perPass.push(run.nMistakes - before);
-    if (!machine.isFinite()) throw new RangeError("the weights outgrew float64: scale the features down");
+    machine.check();
     if (pocket) [run.kept, run.pocketWeights] = [pocket.afterPass(run.nSteps), pocket.best];
     if (accuracy) run.scores.push(accuracy(run));
     // A pass without a mistake shows that no example is one, unless the examples were drawn.
