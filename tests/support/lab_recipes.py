@@ -64,7 +64,7 @@ def _drawn(draw):
 
 def _random_set(draw):
     recipe = {"data": "random", "n": draw.randint(5, 30), "classes": draw.choice((2, 2, 3, 4, 6))}
-    return recipe | {"gap": draw.choice((0.0, 0.3, 1.0)), "noise": draw.choice((0.0, 0.1, 0.5))}
+    return recipe | {"gap": draw.choice((0.0, 0.3, 1.0, 0.123456789)), "noise": draw.choice((0.0, 0.1, 0.5))}
 
 
 def _lecture(draw):

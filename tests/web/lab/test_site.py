@@ -72,6 +72,11 @@ def test_a_plain_web_host_serves_the_lab_and_it_works_offline(browser, host):
         for name, count in (("iris", "150 examples"), ("random", "60 examples"), ("lecture:L2.4", "3 examples")):
             page.select_option("#data", name)
             page.wait_for_function("text => document.querySelector('#summary').innerText.includes(text)", arg=count)
+        with page.expect_download() as waiting:
+            page.click("#save-page")
+        assert waiting.value.suggested_filename == "lecture-L2.4.html"
+        page.click("#example-lecture")
+        page.wait_for_selector("#caption:visible")
 
 
 def test_a_short_link_restores_drawn_points_and_the_step(browser, host):

@@ -124,7 +124,7 @@ class Recipe(BaseModel):
             return Examples("drawn points", X, y), _literal(X, y)
         if self.data == "random":
             X, y = random_set(self.n, self.classes, self.gap, self.noise, self.seed)
-            call = f"n={self.n}, classes={self.classes}, gap={self.gap:g}, noise={self.noise:g}, seed={self.seed}"
+            call = f"n={self.n}, classes={self.classes}, gap={self.gap}, noise={self.noise}, seed={self.seed}"
             code = ["from separatrix.web.lab.points import random_set", f"X, y = random_set({call})"]
             return Examples(f"{self.n} random points", X, y), code
         read = "from separatrix.data.in_memory import read_source"

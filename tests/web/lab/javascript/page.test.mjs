@@ -36,6 +36,11 @@ test("a damaged link and one of a later version say so", async () => {
   const changed = `${link.slice(0, 8)}*${link.slice(9)}`;
   assert.ok(isShortLink(changed));
   await assert.rejects(fromShortLink(changed), /is damaged/);
+  const long = await toShortLink({ data: "csv", csv: "1".repeat(5_000_000) });
+  assert.ok(long.length < 10_000, "few letters can stand for much");
+  await assert.rejects(fromShortLink(long), { message: "this link holds more than the lab reads from one: 4 MB of settings" });
+  const csv = Array.from({ length: 60_000 }, (_, i) => `${(i * 7919) % 104729},${(i * 104729) % 7919},${i % 2}`).join("\n");
+  assert.equal((await fromShortLink(await toShortLink({ data: "csv", csv }))).csv, csv);
 });
 
 test("a lecture is checked screen by screen", () => {

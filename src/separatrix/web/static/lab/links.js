@@ -2,6 +2,7 @@
 
 const VERSION = "1";
 const PREFIX = `${VERSION}.`;
+const MOST = 4_000_000; // the bytes of settings; a few thousand letters can stand for far more than a page can hold
 
 /** What is wrong with a link, in one sentence. */
 export class LinkError extends Error {}
@@ -16,8 +17,14 @@ export function isShortLink(fragment) {
  * @param {TransformStream} transform
  */
 async function through(bytes, transform) {
-  const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(transform);
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const reader = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(transform).getReader();
+  const parts = /** @type {BlobPart[]} */ ([]);
+  for (let [size, part] = [0, await reader.read()]; !part.done; part = await reader.read()) {
+    size += part.value.length;
+    if (size > MOST) throw new LinkError(`this link holds more than the lab reads from one: ${MOST / 1e6} MB of settings`);
+    parts.push(part.value);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
 }
 
 /**
@@ -27,7 +34,7 @@ async function through(bytes, transform) {
 export async function toShortLink(settings) {
   const text = JSON.stringify(settings);
   const bytes = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
-  return PREFIX + btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return PREFIX + btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 /**
@@ -43,7 +50,8 @@ export async function fromShortLink(fragment) {
     const settings = JSON.parse(new TextDecoder().decode(await through(bytes, new DecompressionStream("deflate-raw"))));
     if (typeof settings !== "object" || settings === null || Array.isArray(settings)) throw new Error("no settings");
     return settings;
-  } catch {
+  } catch (problem) {
+    if (problem instanceof LinkError) throw problem;
     throw new LinkError("this link is damaged: part of it is missing or was changed");
   }
 }

@@ -228,7 +228,8 @@ async function start() {
   addEventListener("hashchange", () => open().catch(refuse));
   await open().catch(refuse);
   const later = globalThis.requestIdleCallback ?? setTimeout; // Safari has no idle callbacks
-  later(() => lab.sets.forEach((name) => resource(`${name}.json`).catch(() => {}))); // for working offline
+  const whole = [...lab.sets.map((name) => `${name}.json`), "example.lecture.json", "run.json"];
+  later(() => whole.forEach((name) => resource(name).catch(() => {}))); // for working offline
 }
 
 /** Tell why an address cannot be shown, with controls to choose something else. @param {unknown} error */

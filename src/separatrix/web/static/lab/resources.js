@@ -20,7 +20,7 @@ async function read(name) {
   const embedded = document.getElementById(name);
   if (embedded) return JSON.parse(embedded.textContent ?? "");
   if (isSelfContained()) throw new Error(`${name} is not part of this page, and a page on disk can read no other file: open it by hand`);
-  const reply = await fetch(name);
+  const reply = await fetch(name).catch(() => { throw new Error(`${name} could not be read: there is no connection`); });
   if (!reply.ok) throw new Error(`${name} could not be read (status ${reply.status})`);
   return reply.json();
 }

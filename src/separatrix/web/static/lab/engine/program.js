@@ -1,6 +1,6 @@
 // The Python program that does the same training as the page.
 
-import { general, pythonText } from "./wording.js";
+import { pythonText } from "./wording.js";
 
 /** @import { Examples, Lab, Recipe, Settings } from "./types.js" */
 
@@ -9,9 +9,11 @@ const WIDTH = 80;
 
 /** @param {number} value as Python writes a float */
 function float(value) {
-  const text = String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e16) return `${text}.0`;
-  return text.replace(/e([+-])(\d)$/, "e$10$2");
+  if (Object.is(value, -0)) return "-0.0";
+  const [mantissa, power] = value.toExponential().split("e"); // with all digits that tell the value from its neighbours
+  const exponent = Number(power);
+  if (exponent < -4 || exponent >= 16) return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
 /** @param {unknown} value @param {string} name */
@@ -61,7 +63,7 @@ function parametersOf(recipe, settings) {
 function dataCode(recipe, examples) {
   if (recipe.data === "random") {
     const { n, classes, gap, noise, seed } = recipe;
-    return ["from separatrix.web.lab.points import random_set", `X, y = random_set(n=${n}, classes=${classes}, gap=${general(gap, 6)}, noise=${general(noise, 6)}, seed=${seed})`];
+    return ["from separatrix.web.lab.points import random_set", `X, y = random_set(n=${n}, classes=${classes}, gap=${float(gap)}, noise=${float(noise)}, seed=${seed})`];
   }
   if (recipe.data === "points" || (recipe.data === "csv" && examples.labels.length <= MOST_LITERAL)) {
     const rows = examples.X.map((x) => `[${x.map(float).join(", ")}]`).join(", ");
