@@ -311,6 +311,14 @@ def test_the_quiz_asks_about_steps_that_are_no_mistakes(browser, host):
         assert text_of(page, "quiz-score") == "1 of 2 right"
 
 
+def test_an_example_that_no_correction_helps_is_told_as_such(browser, host):
+    with watched(browser, host) as page:
+        visit(page, host, "data=points&points=0,0,1;1,1,-1&rule=pa&passes=1&bias=0&quiz=1")
+        page.keyboard.press("2")
+        said = "Right: step 1 is right (loss = max(0, 1 − y·score) = 1, but x is 0: no correction lowers it), so nothing changes."
+        assert text_of(page, "quiz-feedback") == said
+
+
 def test_an_animated_gif_of_every_step(browser, host):
     with watched(browser, host) as page:
         visit(page, host, "data=lecture:L4.1&step=2")
