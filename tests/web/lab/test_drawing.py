@@ -82,6 +82,19 @@ def test_a_third_class(page, lab_url):
     assert "lead of" in text_of(page, "score")
 
 
+def test_the_tools_are_the_classes_of_the_points_in_their_colours(page, lab_url):
+    visit(page, lab_url, "data=points&points=1,1,f;2,2,b;3,1,c;-1,-1,d;-2,1,e;0,-3,a&passes=1")
+    tools = page.locator("#tools .tool:has-text('add')")
+    assert tools.all_inner_texts() == [f"add {name}" for name in "abcdef"]
+    assert [tool.get_attribute("class") for tool in tools.all()] == [f"tool c{k}" for k in range(6)]
+    page.evaluate(axe())
+    assert page.evaluate("axe.run()")["violations"] == []
+    visit(page, lab_url, "data=points&points=1,1,1;2,2,2&passes=1")
+    page.get_by_text("+ class").click()
+    assert tools.all_inner_texts() == ["add 1", "add 2", "add 3"]
+    assert [tool.get_attribute("class").strip() for tool in tools.all()] == ["tool c0", "tool c1", "tool"], "not used yet"
+
+
 def test_a_lecture_example_can_be_changed(page, lab_url):
     visit(page, lab_url, "data=lecture:L4.xor&step=end")
     assert text_of(page, "certificate") == "inseparable"

@@ -77,10 +77,12 @@ export class Editor {
     }
     const numbers = this.names.map(Number);
     const classes = numbers.every(Number.isInteger) ? numbers : this.names;
+    const drawn = this.doc?.classes.map(String) ?? []; // a class has the colour of its points; one without points has none
+    const colour = (/** @type {string} */ name) => (drawn.includes(name) ? `c${drawn.indexOf(name) % 7}` : "");
     const radio = (/** @type {string} */ value, /** @type {string} */ text, kind = "") => h("label", { class: `tool ${kind}` },
       h("input", { type: "radio", name: "tool", value, checked: this.tool === value, onchange: () => { this.tool = value; } }), h("span", null, text));
     put(tools, h("div", { class: "tools", role: "group", "aria-label": "Drawing" },
-      this.names.map((name, c) => radio(name, `add ${label(classes, c)}`, `c${c % 7}`)),
+      this.names.map((name, c) => radio(name, `add ${label(classes, c)}`, colour(name))),
       this.names.length < 6 ? h("button", { type: "button", id: "add-class", onclick: () => this._addClass() }, "+ class") : null,
       radio("move", "move"), radio("relabel", "relabel"), radio("delete", "delete"),
       h("button", { type: "button", id: "undo", disabled: !this.past.length, title: "Undo (Ctrl+Z)", onclick: () => this.undo() }, "Undo"),

@@ -5,6 +5,7 @@ import { byId, h, save } from "./dom.js";
 import { BLANK_WINDOW, Editor, untrained } from "./editor.js";
 import { documentOf } from "./engine/document.js";
 import { Superseded } from "./engine/errors.js";
+import { asLabels, classesOf } from "./engine/labels.js";
 import { checkedRecipe } from "./engine/recipe.js";
 import { fileName } from "./exports.js";
 import { count, displayName } from "./formatting.js";
@@ -263,8 +264,9 @@ async function openRecipe(t, views) {
   controls.show(recipe);
   document.body.classList.toggle("drawing", recipe.data === "points" && !recipe.points.length); // the reader is asked to draw
   if (recipe.data === "points") {
-    editor.begin(recipe.points, [...new Set(["-1", "1", ...recipe.points.map(([, , name]) => name)])], recipe.points.length ? null : BLANK_WINDOW);
-    if (new Set(recipe.points.map(([, , name]) => name)).size < 2) {
+    const names = classesOf(asLabels(recipe.points.map(([, , name]) => name))).map(String);
+    editor.begin(recipe.points, names.length < 2 ? [...new Set(["-1", "1", ...names])] : names, recipe.points.length ? null : BLANK_WINDOW);
+    if (names.length < 2) {
       draw(recipe.points);
       return;
     }
