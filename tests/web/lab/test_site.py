@@ -315,8 +315,8 @@ def test_an_example_that_no_correction_helps_is_told_as_such(browser, host):
     with watched(browser, host) as page:
         visit(page, host, "data=points&points=0,0,1;1,1,-1&rule=pa&passes=1&bias=0&quiz=1")
         page.keyboard.press("2")
-        said = "Right: step 1 is right (loss = max(0, 1 − y·score) = 1, but x is 0: no correction lowers it), so nothing changes."
-        assert text_of(page, "quiz-feedback") == said
+        said = "step 1 is right (loss = max(0, 1 − y·score) = 1, but x is 0: no correction lowers it), so nothing changes."
+        assert text_of(page, "quiz-feedback") == f"Right: {said}"
 
 
 def test_an_animated_gif_of_every_step(browser, host):
