@@ -125,3 +125,42 @@ def test_the_rows_in_the_box_are_those_that_are_shown(page, lab_url):
     page.evaluate("location.hash = 'data=csv&csv=5,6,x%0A7,9,y&passes=1'")
     page.wait_for_function("() => document.querySelector('#key').innerText.includes('y')")
     assert page.input_value("#csv-text") == "5,6,x\n7,9,y"
+
+
+LINK_THEN = """async ([link, after]) => {
+    const changed = () => new Promise((done) => addEventListener("hashchange", done, { once: true }));
+    let event = changed();
+    location.hash = link;
+    await event;
+    event = changed();
+    location.hash = after;
+    await event;
+}"""
+LECTURE_THEN = """(data) => {
+    document.getElementById("example-lecture").click();
+    const control = document.getElementById("data");
+    control.value = data;
+    control.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
+
+
+def test_an_address_or_a_choice_wins_over_a_link_or_lecture_still_being_read(page, lab_url):
+    visit(page, lab_url, "data=wine&passes=1&learner=voted")
+    link = page.evaluate(
+        "import('/links.js').then(({ toShortLink }) => toShortLink({ data: 'wine', passes: 1, csv: '1'.repeat(1.5e6) }))"
+    )
+    page.evaluate(LINK_THEN, [link, "data=iris&passes=2"])
+    settled(page, "iris: 150 examples")
+    page.evaluate("""() => {
+        document.getElementById("forward").click(); // what this writes into the address a moment later
+        const end = performance.now() + 200; // has become old, as on a slow machine
+        location.hash = "data=iris&passes=2&step=7";
+        while (performance.now() < end);
+    }""")
+    page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 7 ')")
+    page.wait_for_timeout(500)
+    assert text_of(page, "summary").startswith("iris") and page.input_value("#data") == "iris"
+    page.evaluate(LECTURE_THEN, "random")
+    settled(page, "60 random points")
+    page.wait_for_timeout(500)
+    assert page.is_visible("#controls") and page.locator("#caption").count() == 0

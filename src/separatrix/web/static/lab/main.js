@@ -29,6 +29,14 @@ let recipe;
 /** @type {Controls} */
 let controls;
 let asked = 0; // the number of the last run that was asked for; earlier ones are not shown
+let wanted = 0; // the number of the last address or lecture that was asked for
+
+/** Begin to wait for an address or a lecture. @returns {() => boolean} whether nothing else has been asked for since */
+function want() {
+  wanted += 1;
+  const [mine, run] = [wanted, asked];
+  return () => mine === wanted && run === asked;
+}
 
 /** @param {string} text */
 function say(text, kind = "") {
@@ -175,10 +183,12 @@ async function copyLink() {
  * @param {string} name by which the address finds it again; "" for a file that was chosen
  */
 async function openLecture(content, name = "", screen = 1) {
+  const isWanted = want();
   try {
-    lecture.begin(checkedLecture(await content, lab), name, screen - 1);
+    const checked = checkedLecture(await content, lab);
+    if (isWanted()) lecture.begin(checked, name, screen - 1);
   } catch (error) {
-    fail(error);
+    if (isWanted()) refuse(error);
   }
 }
 
@@ -243,8 +253,10 @@ function refuse(error) {
 // Show what the address says.
 async function open() {
   lecture.close(); // the address may have changed from that of a lecture: "back" in the browser does that
+  const isWanted = want();
   const fragment = location.hash.slice(1);
   const { step, views, quiz, embed, lecture: named, screen, ...settings } = isShortLink(fragment) ? await fromShortLink(fragment) : readState();
+  if (!isWanted()) return;
   const { t = 0, views: chosen } = viewState({ ...(step === undefined ? {} : { step: String(step) }), ...(views === undefined ? {} : { views }) });
   recipe = checkedRecipe(isShortLink(fragment) ? settings : fromAddress(settings, lab.defaults), lab);
   document.body.classList.toggle("embed", embed === "1");
@@ -253,7 +265,7 @@ async function open() {
   link.setAttribute("href", `${location.href.split("#")[0]}#${fragment.replace(/&?embed=1/, "")}`);
   if (named !== undefined) {
     if (!/^[\w-]+$/.test(named)) throw new Error(`"${named}" is not the name of a lecture: letters, digits, - and _ can be used`);
-    await openLecture(await resource(`${named}.lecture.json`), named, Number(screen) || 1);
+    await openLecture(resource(`${named}.lecture.json`), named, Number(screen) || 1);
     return;
   }
   await openRecipe(t, chosen);

@@ -20,10 +20,14 @@ export function viewState(entries) {
 
 let waiting = /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined);
 
-/** Browsers limit how often the address may change, so only the last change of a burst is written. @param {Record<string, any>} entries */
+/**
+ * Browsers limit how often the address may change, so only the last change of a burst is written; nothing is, if the address was changed since.
+ * @param {Record<string, any>} entries
+ */
 export function writeState(entries) {
   clearTimeout(waiting);
-  waiting = setTimeout(() => write(entries), 120);
+  const before = location.hash;
+  waiting = setTimeout(() => location.hash === before && write(entries), 120);
 }
 
 /** @param {Record<string, any>} entries */
