@@ -6,6 +6,7 @@ import { asLabels } from "./labels.js";
 /** @import { Examples } from "./types.js" */
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const WHOLE = /^[+-]?(0|[1-9]\d*)$/; // a label with leading zeros is a name
 const NOT_FINITE = /^[+-]?(inf|infinity)$/i;
 const MISSING = new Set(["", "na", "n/a", "nan", "null", "none", "?", "-"]);
 // The first bytes of a compressed file, or a control character that no CSV file contains.
@@ -34,7 +35,7 @@ export function readCsv(text, name) {
   const rows = records.slice(titled ? 1 : 0).filter(({ cells }) => !MISSING.has(cells[width - 1].toLowerCase()));
   if (!rows.length) throw new RecipeError(`${name}: there is no row with a label`);
   const X = rows.map(({ cells, line }) => cells.slice(0, -1).map((cell, j) => number(cell, `${name}, line ${line}, column ${j + 1}${titles ? ` (${titles[j]})` : ""}`)));
-  return { name, X, labels: asLabels(rows.map(({ cells }) => cells[width - 1])), features: titles, bias: true, tie: "mistake" };
+  return { name, X, labels: asLabels(rows.map(({ cells }) => cells[width - 1]), WHOLE), features: titles, bias: true, tie: "mistake" };
 }
 
 /** @param {string[]} titles with c0, c1 … for empty ones and the position added to repeated ones */

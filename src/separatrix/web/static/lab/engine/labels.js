@@ -33,9 +33,10 @@ export function encoded(classes, labels) {
 /**
  * Texts as whole numbers if all of them are written as such, else as they are.
  * @param {readonly string[]} texts
+ * @param {RegExp} whole how a whole number may be written
  * @returns {Label[]}
  */
-export function asLabels(texts) {
-  const whole = texts.every((text) => /^(0|-?[1-9]\d*)$/.test(text) && Number.isSafeInteger(Number(text)));
-  return whole ? texts.map(Number) : [...texts];
+export function asLabels(texts, whole = /^(0|-?[1-9]\d*)$/) {
+  const areWhole = texts.every((text) => whole.test(text) && Number.isSafeInteger(Number(text)));
+  return areWhole ? texts.map((text) => Number(text) + 0) : [...texts]; // −0 + 0 is 0
 }
