@@ -196,6 +196,7 @@ def test_a_lecture_by_its_keys(browser, host, tmp_path):
             assert text_of(page, "screen-number") == f"{number} of 6"
         page.wait_for_function("() => document.querySelector('#where').innerText.startsWith('step 4 of 8')")
         assert page.is_visible("#play") and not page.is_visible("#controls")
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "a screen is not scrolled"
         page.wait_for_function("() => location.hash === '#lecture=example&screen=3'")
         page.reload()
         page.wait_for_selector("#where b")
