@@ -87,12 +87,13 @@ function delimiterOf(text) {
  */
 function recordsOf(text) {
   const delimiter = delimiterOf(text);
+  if (!delimiter) return recordsOfWords(text);
   /** @type {{ cells: string[], line: number }[]} */
   const records = [];
   let [cells, cell, quoted, line, begin] = [/** @type {string[]} */ ([]), "", false, 1, 1];
   const endRecord = () => {
     const whole = [...cells, cell];
-    if (whole.some((each) => each.trim())) records.push({ cells: delimiter ? whole.map((each) => each.trim()) : whole[0].trim().split(/\s+/), line: begin });
+    if (whole.some((each) => each.trim())) records.push({ cells: whole.map((each) => each.trim()), line: begin });
     [cells, cell, begin] = [[], "", line];
   };
   for (let i = 0; i < text.length; i += 1) {
@@ -109,4 +110,11 @@ function recordsOf(text) {
   }
   endRecord();
   return records;
+}
+
+/** The records of a text that has blanks between its columns. @param {string} text */
+function recordsOfWords(text) {
+  const unquoted = (/** @type {string} */ word) => (/^"[^]*"$/.test(word) ? word.slice(1, -1).replaceAll('""', '"').trim() : word);
+  const words = text.split("\n").map((line) => (line.match(/"(?:[^"]|"")*"|\S+/g) ?? []).map(unquoted));
+  return words.map((cells, i) => ({ cells, line: i + 1 })).filter(({ cells }) => cells.length);
 }
