@@ -277,7 +277,8 @@ def test_a_backup_that_a_forgetting_overtakes_is_of_one_moment(tmp_path, monkeyp
         patch.setattr(erasing, "_PATIENCE", 0.1)
         patch.setattr(backup, "read_only", slow)
         back_up(tmp_path / "s", tmp_path / "b.zip")
-    assert one.forget(8)["receipt"]["backups"] == [], "it was not noted before the forgetting began"
+    (named,) = one.forget(8)["receipt"]["backups"]
+    assert named["file"] == str(tmp_path / "b.zip"), "it was noted after the forgetting began, and before all was erased"
     (tmp_path / "s").rename(tmp_path / "elsewhere")
     mark = erasing.mark_of(tmp_path / "b.zip")
     mark.rename(tmp_path / "mark.json")
@@ -286,6 +287,49 @@ def test_a_backup_that_a_forgetting_overtakes_is_of_one_moment(tmp_path, monkeyp
         assert snapshots.recover(store)[0].state() == told
     (tmp_path / "mark.json").rename(mark)
     assert restore(tmp_path / "b.zip", tmp_path / "r2").forgotten == (8,), "the backup was marked as it was noted"
+    one.crash()
+
+
+def test_a_backup_of_a_store_whose_traces_are_not_erased_yet_has_none(tmp_path, monkeypatch):
+    """Neither the free pages of the database nor the snapshots; and receipts do not name it."""
+    one = a_store(tmp_path / "s")
+    number = send(one, {f"{SECRET}-{i}": 1.0 for i in range(3000)}, "mail")["examples"]
+    one.writer._maybe_snapshot()
+    with monkeypatch.context() as patch:
+        patch.setattr(act, "erase", lambda store: (_ for _ in ()).throw(StoreError("somebody reads the database")))
+        with pytest.raises(RequestError, match="not all of their traces are erased yet"):
+            one.forget(8, number)
+    told = one.live_model.state()
+    assert "snapshot-000000000031.sepx" in files_with(tmp_path / "s", SECRET)
+    back_up(tmp_path / "s", tmp_path / "b.zip")
+    assert SECRET.encode() not in (tmp_path / "b.zip").read_bytes()
+    assert one.forget(8, number)["receipt"]["backups"] == [] and not erasing.mark_of(tmp_path / "b.zip").exists()
+    assert restore(tmp_path / "b.zip", tmp_path / "r").forgotten == ()
+    assert not files_with(tmp_path / "r", SECRET)
+    with closing(CommitStore(tmp_path / "r")) as store:
+        assert snapshots.recover(store)[0].state() == told
+    one.crash()
+
+
+def test_a_backup_that_is_noted_while_a_receipt_is_written_is_named(tmp_path, monkeypatch):
+    one = a_store(tmp_path / "s")
+    receipt_of = act._receipt
+
+    def overtaken(*arguments):
+        receipt = receipt_of(*arguments)
+        back_up(tmp_path / "s", tmp_path / "b.zip")
+        return receipt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(act, "_receipt", overtaken)
+        (named,) = one.forget(8)["receipt"]["backups"]
+    assert named["file"] == str(tmp_path / "b.zip") and named["marked"]
+    assert SECRET.encode() in (tmp_path / "b.zip").read_bytes()
+    back_up(tmp_path / "s", tmp_path / "c.zip")
+    (named,) = one.forget(9)["receipt"]["backups"][1:]
+    assert named["file"] == str(tmp_path / "c.zip")
+    (tmp_path / "s").rename(tmp_path / "elsewhere")
+    assert restore(tmp_path / "b.zip", tmp_path / "r").forgotten == (8, 9), "by the receipts beside it"
     one.crash()
 
 

@@ -176,7 +176,7 @@ def _receipt(
         "replay": {"from_commit": found.first, "snapshot": replay.snapshot, "presented": replay.presented},
         "undos_dropped": replay.dropped_undos,
         "unpinned": replay.unpinned,
-        "backups": backups_with(store.folder, found.first),
+        "backups": backups_with(store.folder, found.first, after.forgets),
         "logs": LOGGED if "payloads" in store.base else "",
         "check": HOW_TO_CHECK,
     }

@@ -38,8 +38,10 @@ def erase(store: CommitStore) -> None:
     deleted = _deleted_files(store, first)
     _rewrite_database(store)
     for forgetting in left:
-        backups = marked_backups(forgetting.receipt)
-        receipt = forgetting.receipt | {"deleted": sorted(deleted), "backups": backups}
+        # Listed here again: one may have been noted after the receipt was written, and before its transaction ended.
+        listed = backups_with(store.folder, forgetting.commit, forgetting.order) or forgetting.receipt["backups"]
+        receipt = forgetting.receipt | {"deleted": sorted(deleted), "backups": listed}
+        receipt["backups"] = marked_backups(receipt)
         store.describe(forgetting.name, forgetting._replace(receipt=receipt, is_erased=True).entry())
 
 
@@ -80,9 +82,12 @@ def _rewrite_database(store: CommitStore) -> None:
 # Backups.
 
 
-def note_backup(folder: Path, output: Path, commit: int, examples: int, when: float) -> None:
-    """Note in a store that a backup was written, so that receipts can name it; raises OSError."""
-    entry = {"file": str(output.absolute()), "time": when, "commit": commit, "examples": examples}
+def note_backup(folder: Path, output: Path, commit: int, examples: int, forgets: int, when: float) -> None:
+    """Note in a store that a backup was written, so that receipts can name it; raises OSError.
+
+    `forgets` is how often the store had forgotten that was copied.
+    """
+    entry = {"file": str(output.absolute()), "time": when, "commit": commit, "examples": examples, "forgets": forgets}
     with open(folder / BACKUPS, "ab") as file:
         file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
 
@@ -96,15 +101,17 @@ def mark_overtaken(folder: Path, output: Path, copied: dict[str, Any]) -> None:
             _mark(output, orjson.loads(value)["receipt"])
 
 
-def backups_with(folder: Path, commit: int) -> list[dict[str, Any]]:
-    """Return the known backups that hold a commit, each with what is known of it."""
+def backups_with(folder: Path, commit: int, order: int) -> list[dict[str, Any]]:
+    """Return the known backups that hold a commit as it was before forgetting number `order`, with what is known of each."""
     newest: dict[str, dict[str, Any]] = {}
     with suppress(FileNotFoundError):
         for line in (folder / BACKUPS).read_bytes().splitlines():
             with suppress(orjson.JSONDecodeError, KeyError, TypeError):  # a line that a kill has cut
                 entry = orjson.loads(line)
                 newest[str(entry["file"])] = entry
-    return [entry for _, entry in sorted(newest.items()) if entry["commit"] >= commit]
+    # An earlier version did not note how often: none of its backups here was made after this forgetting.
+    with_it = (entry for _, entry in sorted(newest.items()) if entry["commit"] >= commit)
+    return [entry for entry in with_it if entry.get("forgets", 0) < order]
 
 
 def mark_of(backup: Path) -> Path:

@@ -26,7 +26,8 @@ from separatrix import __version__
 from separatrix.data.atomic import replacing
 from separatrix.data.errors import DataError
 from separatrix.web.server.forgetting.again import forget_again
-from separatrix.web.server.forgetting.erasing import mark_of, mark_overtaken, note_backup
+from separatrix.web.server.forgetting.erasing import erase, has_traces, mark_of, mark_overtaken, note_backup
+from separatrix.web.server.forgetting.numbers import times_forgotten
 from separatrix.web.server.storage import snapshots
 from separatrix.web.server.storage.store import CommitStore
 from separatrix.web.server.storage.store_folder import (
@@ -97,7 +98,7 @@ def back_up(folder: Path, output: Path) -> Contents:
     problem = ""
     try:
         mark_of(output).unlink(missing_ok=True)  # it was of an earlier backup of this name
-        note_backup(folder, output, store.last, store.examples, manifest["time"])
+        note_backup(folder, output, store.last, store.examples, times_forgotten(store.base), manifest["time"])
         mark_overtaken(folder, output, store.base)
     except OSError as error:
         problem = (
@@ -178,6 +179,11 @@ def _proven(stage: Path) -> CommitStore:
             if int(path.stem.rpartition("-")[2]) > store.last:
                 path.unlink()
         snapshots.recover(store)
+        has_forgotten = has_traces(store)
+    if has_forgotten:  # it was copied after a forgetting, and before the traces of that were erased
+        with closing(CommitStore(stage)) as store:
+            erase(store)
+            store.db.execute("PRAGMA journal_mode=DELETE")
     for name in (LOG, LOG_INDEX):  # which are empty
         (stage / name).unlink(missing_ok=True)
     return store
