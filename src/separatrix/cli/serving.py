@@ -57,6 +57,11 @@ def serve_many(options: "ServeOptions", tokens: "Tokens") -> None:
         ask=options.ask,
         may_create=options.models is None,
     )
+    for name in declared:
+        try:
+            opener.settings_of(name)
+        except DataError as error:
+            raise DataError(f"{options.models}: model {name!r}: {error}") from None
     first_model = opener.first_model()
     listener = listening.listen(options.host, options.port)
     if options.accept_loss:

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from separatrix import AveragedPerceptron, load
+from separatrix import AveragedPerceptron, load, save, train
 from separatrix.data.errors import DataError
 from separatrix.web.many import models as many_models
 from separatrix.web.many.names import problem_of, stored
@@ -130,6 +130,48 @@ async def test_tokens_of_one_model_and_for_all(tmp_path, monkeypatch):
         assert (await many.client.get("/models/own/")).status_code == 200, "the page needs no token"
         assert (await many.ask("PUT", "/models/third", token=LEARN))[0] == 403
     assert stored(tmp_path / "state") == ["own", "plain"]
+
+
+@in_one_loop
+async def test_without_tokens_for_all_nobody_deletes_a_model_that_has_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("separatrix.web.server.app.LEAST_DELAY", 0.0)
+    file = tmp_path / "models.toml"
+    file.write_text(f'[own]\nread_token = "{OWN_READ}"\nlearn_token = "{OWN_LEARN}"\n[plain]\n')
+    body = {"features": {"a": 1}, "label": "x"}
+    async with ManyModels(tmp_path / "state", declared=declared_models(file)) as many:
+        assert (await many.ask("POST", "/models/own/learn", body, OWN_LEARN))[0] == 200
+        assert (await many.ask("POST", "/models/plain/learn", body))[0] == 200, "it has no tokens"
+        for method, path in (("DELETE", "/models/own"), ("PUT", "/models/own"), ("GET", "/models"), ("GET", "/metrics")):
+            for token in (None, OWN_LEARN):
+                assert (await many.ask(method, path, token=token))[0] == 401, (method, path)
+        assert (await many.ask("GET", "/models/own/stats", token=OWN_READ))[1]["examples"] == 1
+    assert stored(tmp_path / "state") == ["own", "plain"]
+
+
+@in_one_loop
+async def test_a_model_that_cannot_be_created_leaves_nothing_behind(tmp_path):
+    """What a new model has of the file that it starts from cannot be set, and is not taken for what was asked."""
+    numbered = AveragedPerceptron(rule="pa1").fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"])
+    save(numbered, tmp_path / "numbered.sepx")
+    save(train(["free entry", "see you"] * 4, label=["spam", "ham"] * 4), tmp_path / "text.sepx")
+    for file, settings, message in (
+        ("numbered.sepx", {"rule": "arow"}, "rule cannot be set: new models start from numbered.sepx"),
+        ("numbered.sepx", {"C": 0.5, "vectors": True}, "C cannot be set"),
+        ("text.sepx", {"vectors": True}, "--vectors needs a model of numbered features"),
+        ("text.sepx", {"cosine": True}, "cosine scales vectors: set vectors, too"),
+        (None, {"cosine": True}, "cosine scales vectors: set vectors, too"),
+    ):
+        async with ManyModels(tmp_path / "state", model=file and tmp_path / file) as many:
+            status, reply = await many.ask("PUT", "/models/new", settings)
+            assert status == 422 and message in reply["error"], reply
+            assert (await many.ask("GET", "/models"))[1]["total"] == 0
+        assert not (tmp_path / "state" / "new").exists()
+    async with ManyModels(tmp_path / "state", model=tmp_path / "numbered.sepx") as many:
+        status, reply = await many.ask("PUT", "/models/new", {"vectors": True})
+        assert (status, reply["settings"]) == (201, {"vectors": True, "cosine": False})
+        assert "rule='pa1'" in (await many.ask("GET", "/models/new/stats"))[1]["learner"]
+        status, reply = await many.ask("PUT", "/models/new", {"rule": "perceptron"})
+        assert (status, reply["error"]) == (409, "the model 'new' exists already, with the rule of its initial model")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from separatrix.web.many import names
 from separatrix.web.many.metrics import ManyMetrics
 from separatrix.web.many.models import Models, Slot
 from separatrix.web.many.openapi import many_document
-from separatrix.web.many.opening import ModelOpener, checked_settings
+from separatrix.web.many.opening import OF_MODEL, ModelOpener, checked_settings
 from separatrix.web.server import openapi
 from separatrix.web.server.app import PAGES, Gatekeeper, page_of, request_error, static
 from separatrix.web.server.metrics import MetricsMiddleware
@@ -70,7 +70,7 @@ class PassOn:
 def application(models: Models, opener: ModelOpener, *, requests_logged: bool = False) -> Starlette:
     """Return the application; its lifespan closes all models."""
     pool, started = opener.pool, time.time()
-    for_all = Gatekeeper(opener.tokens)
+    for_all = Gatekeeper(opener.tokens_for_all)
     own = {name: Gatekeeper(opener.tokens_of(name)) for name in opener.declared}
     reader = RequestReader(opener.first_model().features, opener.limits)
     schema = openapi.document(reader.field)
@@ -116,11 +116,13 @@ def application(models: Models, opener: ModelOpener, *, requests_logged: bool = 
             raise RequestError(403, f"there is no model {name!r}: only declared models are served")
         async with models.using(name, settings) as model:
             entry = model.writer.store.base["model"]
-            differing = {key: value for key, value in settings.items() if entry["settings"].get(key) != value}
-        if differing:
-            was = ", ".join(f"{key}={entry['settings'].get(key)!r}" for key in differing)
+        has = {"vectors": False, "cosine": False} | entry["settings"]  # which older stores do not have
+        if entry["start"] is not None:
+            has = {key: value for key, value in has.items() if key not in OF_MODEL}
+        if differing := [key for key, value in settings.items() if has.get(key) != value]:
+            was = ", ".join(f"{key}={has[key]!r}" if key in has else f"the {key} of its initial model" for key in differing)
             raise RequestError(409, f"the model {name!r} exists already, with {was}")
-        return JSON({"name": name, "created": not exists, "settings": entry["settings"]}, 200 if exists else 201)
+        return JSON({"name": name, "created": not exists, "settings": has}, 200 if exists else 201)
 
     async def delete(request: Request) -> Response:
         name = _checked_name(request)

@@ -181,6 +181,8 @@ class Models:
                 slot.problem, slot.failed = f"the model {slot.name!r} cannot be opened: {error}", time.monotonic()
                 if not (self.folder / slot.name).exists():
                     del self._slots[slot.name]
+                    if isinstance(error, DataError) and not isinstance(error, ModelFileError):  # the request is at fault
+                        raise RequestError(422, f"the model {slot.name!r} cannot be created: {error}") from None
                 if isinstance(error, MemoryLimitError):
                     raise RequestError(503, f"{slot.problem} (--max-memory); try again shortly", 1) from None
                 log.error("%s", slot.problem)

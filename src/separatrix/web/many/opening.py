@@ -11,6 +11,8 @@ learn_token = "…"
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +38,8 @@ SETTINGS: dict[str, type | tuple[type, ...]] = {
     **{"vectors": bool, "cosine": bool},
 }
 """What a new model may be told, and of which type it is."""
+OF_MODEL = ("learner", "rule", "C", "text", "bits")
+"""The settings that a model has which new ones start from."""
 LEAST_TOKEN = 16
 
 
@@ -126,6 +130,17 @@ class ModelOpener:
             return snapshots.untrained_model(self.settings)
         return snapshots.prepared_to_stream(load(self.model, plain=True))
 
+    @property
+    def tokens_for_all(self) -> Tokens:
+        """The tokens valid for all models, with which they are listed, created and deleted.
+
+        Where there are none, but a declared model has tokens of its own, nobody may: a token is required that nobody has.
+        """
+        has_own = any(own.read or own.learn for own in self.declared.values())
+        if has_own and not (self.tokens.read or self.tokens.learn):
+            return Tokens(learn=secrets.token_urlsafe(32))
+        return self.tokens
+
     def tokens_of(self, name: str) -> Tokens:
         """Return the tokens that are valid for a model: its own, and those for all."""
         own = self.declared.get(name, Declaration({}))
@@ -134,6 +149,8 @@ class ModelOpener:
     def settings_of(self, name: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return all settings of a new model, given those that a request asks for."""
         own = (self.declared[name].settings if name in self.declared else {}) | (settings or {})
+        if self.model is not None and (fixed := [setting for setting in OF_MODEL if setting in own]):
+            raise DataError(f"{fixed[0]} cannot be set: new models start from {self.model.name}, and have that of it")
         merged = self.settings | own
         if merged.get("vectors") and merged.get("text"):  # what the model itself says counts more than the command line
             merged |= {"text": bool(own.get("text")), "vectors": bool(own.get("vectors"))}
@@ -144,14 +161,18 @@ class ModelOpener:
         return merged
 
     def __call__(self, name: str, settings: dict[str, Any] | None) -> tuple[Starlette, PooledWriter]:
-        """Open or create a model; raises MemoryLimitError, StoreError, ModelFileError or DataError."""
-        budget = self.memory.models
+        """Open or create a model; raises MemoryLimitError, StoreError, ModelFileError or DataError.
+
+        A model that cannot be created leaves nothing behind.
+        """
+        budget, folder = self.memory.models, self.folder / name
         budget.claim(OVERHEAD)
+        existed = folder.exists()
         store: CommitStore | None = None
         try:
-            store = CommitStore(self.folder / name)
-            is_new = "model" not in store.base
-            snapshots.begin(store, self.model if is_new else None, self.settings_of(name, settings))
+            store = CommitStore(folder)
+            if "model" not in store.base:
+                snapshots.begin(store, self.model, self.settings_of(name, settings))
             writer = PooledWriter(
                 self.pool,
                 store,
@@ -172,5 +193,7 @@ class ModelOpener:
             budget.release(OVERHEAD)
             if store is not None:
                 store.close()
+                if not existed:
+                    shutil.rmtree(folder, ignore_errors=True)
             raise
         return app, writer
