@@ -2,7 +2,8 @@
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +41,7 @@ def serve_many(options: "ServeOptions", tokens: "Tokens") -> None:
         raise DataError(f"--as-of is for one model: name its folder, as in {options.state / 'NAME'}, and leave out --many")
     if (options.state / DATABASE).exists():
         raise DataError(f"{options.state} holds the store of one model: leave out --many, or name another folder")
+    check_of_new_model(options, None)
     declared = {} if options.models is None else declared_models(options.models)
     opener = ModelOpener(
         options.state,
@@ -79,6 +81,27 @@ def serve_many(options: "ServeOptions", tokens: "Tokens") -> None:
     if models.fatal:
         fail("serve", f"{models.fatal}; everything acknowledged is on disk", INTERNAL)
     click.echo("ended; everything acknowledged is on disk", err=True)
+
+
+def check_of_new_model(options: "ServeOptions", entry: dict[str, Any] | None) -> None:
+    """Raise DataError if options for a new model would be without effect: `entry` is what a store says of its model."""
+    from separatrix.web.server.storage.snapshots import OF_MODEL
+
+    start = options.model.name if options.model is not None else "a model file" if entry and entry["start"] else ""
+    settings = (entry or {}).get("settings")  # which a repair may have lost
+    usual = {field.name: field.default for field in fields(options)}
+    for name in NEW_MODEL:
+        value = getattr(options, name)
+        if value == usual[name]:
+            continue
+        option = f"--{name}" if value is True else f"--{name} {value}"
+        if start and name in OF_MODEL:
+            raise DataError(
+                f"{option} is for a model that starts from nothing, and this one starts from {start}: leave it out"
+            )
+        if settings and (has := settings.get(name, usual[name])) != value:
+            said = f"began with {name}={has!r}" if value is not True else f"did not begin with {option}"
+            raise DataError(f"{option} is for a new model, and that of {options.state} {said}: leave it out")
 
 
 def limits_of(options: "ServeOptions") -> "Limits":

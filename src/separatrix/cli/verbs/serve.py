@@ -24,7 +24,7 @@ import click
 
 from separatrix.cli.commands import options_from
 from separatrix.cli.errors import INTERNAL, errors_reported, fail
-from separatrix.cli.serving import NEW_MODEL, limits_of, memory_of, serve_many
+from separatrix.cli.serving import NEW_MODEL, check_of_new_model, limits_of, memory_of, serve_many
 from separatrix.data.errors import DataError, counted
 from separatrix.data.options import Argument, Option
 from separatrix.engine.rules import RULES, STREAMING
@@ -291,6 +291,7 @@ def _serve(options: ServeOptions) -> None:
             click.echo(line, err=True)
     store = CommitStore(options.state)
     try:
+        check_of_new_model(options, store.base.get("model"))
         snapshots.begin(store, options.model, {name: getattr(options, name) for name in NEW_MODEL})
         writer = Writer(store, limits, keep_all=options.keep_all, snapshot_seconds=options.snapshot_every, memory=memory)
     except MemoryLimitError as error:

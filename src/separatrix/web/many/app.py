@@ -22,11 +22,12 @@ from separatrix.web.many import names
 from separatrix.web.many.metrics import ManyMetrics
 from separatrix.web.many.models import Models, Slot
 from separatrix.web.many.openapi import many_document
-from separatrix.web.many.opening import OF_MODEL, ModelOpener, checked_settings
+from separatrix.web.many.opening import ModelOpener, checked_settings
 from separatrix.web.server import openapi
 from separatrix.web.server.app import PAGES, Gatekeeper, page_of, request_error, static
 from separatrix.web.server.metrics import MetricsMiddleware
 from separatrix.web.server.reading.request_reader import RequestError, RequestReader
+from separatrix.web.server.storage import snapshots
 from separatrix.web.skeleton import JSON, error_reply, skeleton
 
 MOST_LISTED = 1000
@@ -118,7 +119,7 @@ def application(models: Models, opener: ModelOpener, *, requests_logged: bool = 
             entry = model.writer.store.base["model"]
         has = {"vectors": False, "cosine": False} | entry["settings"]  # which older stores do not have
         if entry["start"] is not None:
-            has = {key: value for key, value in has.items() if key not in OF_MODEL}
+            has = {key: value for key, value in has.items() if key not in snapshots.OF_MODEL}
         if differing := [key for key, value in settings.items() if has.get(key) != value]:
             was = ", ".join(f"{key}={has[key]!r}" if key in has else f"the {key} of its initial model" for key in differing)
             raise RequestError(409, f"the model {name!r} exists already, with {was}")

@@ -38,8 +38,6 @@ SETTINGS: dict[str, type | tuple[type, ...]] = {
     **{"vectors": bool, "cosine": bool},
 }
 """What a new model may be told, and of which type it is."""
-OF_MODEL = ("learner", "rule", "C", "text", "bits")
-"""The settings that a model has which new ones start from."""
 LEAST_TOKEN = 16
 
 
@@ -149,7 +147,7 @@ class ModelOpener:
     def settings_of(self, name: str, settings: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return all settings of a new model, given those that a request asks for."""
         own = (self.declared[name].settings if name in self.declared else {}) | (settings or {})
-        if self.model is not None and (fixed := [setting for setting in OF_MODEL if setting in own]):
+        if self.model is not None and (fixed := [setting for setting in snapshots.OF_MODEL if setting in own]):
             raise DataError(f"{fixed[0]} cannot be set: new models start from {self.model.name}, and have that of it")
         merged = self.settings | own
         if merged.get("vectors") and merged.get("text"):  # what the model itself says counts more than the command line

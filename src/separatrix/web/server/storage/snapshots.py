@@ -33,6 +33,8 @@ from separatrix.web.server.storage.store_rows import FORMAT, Moment
 
 LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
 """The learners of `--learner`."""
+OF_MODEL = ("learner", "rule", "C", "text", "bits")
+"""The settings that a model has already which a store starts from."""
 START = "start.sepx"
 UNREADABLE = (ModelFileError, FileNotFoundError)
 _NAME = re.compile(r"snapshot-(\d{12})\.sepx")
