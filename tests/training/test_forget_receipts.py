@@ -47,7 +47,12 @@ def test_what_a_receipt_says_cannot_be_changed_unnoticed(tmp_path):
         ("after", "converged"): not receipt["after"]["converged"],
         ("after", "learned"): "0" * 64,
         ("changed", "mistakes"): 1000,
+        ("before", "passes"): -1,
+        ("changed", "weights"): [9, 3],
         ("replay", "steps"): 1,
+        ("replay", "presented"): receipt["replay"]["steps"] + 1,
+        ("replay", "from_beginning"): not receipt["replay"]["from_beginning"],
+        ("replay", "first_mistake"): receipt["before"]["mistakes"],
         ("order", "kind"): "cyclic",
         ("order", "seed"): 9,
         ("order", "examples_once"): 61,
@@ -55,6 +60,7 @@ def test_what_a_receipt_says_cannot_be_changed_unnoticed(tmp_path):
         ("order", "rows_forgotten"): [4, 31],
         ("training", "learner"): "Perceptron",
         ("training", "label"): "colour",
+        ("training", "settings", "seed"): -1,
     }
     names = [("training", "parameters", name) for name in receipt["training"]["parameters"]]
     for *parts, name in [*changes, *names]:

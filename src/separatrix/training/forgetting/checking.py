@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from separatrix.engine.parcel import Parcel, StateError
+from separatrix.data.errors import DataError
+from separatrix.engine.parcel import Parcel
 from separatrix.learners.forgetting import Forgetting
 from separatrix.learners.linear_base import LinearLearner
 from separatrix.modelfile.archive import learned_checksum
@@ -47,7 +48,9 @@ def fault_of(receipt: dict[str, Any], data: Any, label: Any = None, *, validate:
                 model = _refitted(receipt, data, label, settings)
     except OtherRowsError as error:
         return str(error)
-    except (KeyError, TypeError, IndexError, AttributeError, StateError) as error:
+    except DataError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise ReceiptError(f"the receipt is damaged: {type(error).__name__} {str(error)[:80]}") from None
     learner = model.estimator if isinstance(model, Model) else model
     if learned_checksum(model) != receipt["after"]["learned"]:
@@ -89,6 +92,14 @@ def _check(receipt: dict[str, Any]) -> None:
             all_left_before.remove(number)
     if receipt["changed"]["mistakes"] != after["mistakes"] - before["mistakes"]:
         raise ReceiptError("the receipt is damaged: its numbers of mistakes contradict each other")
+    replay, weights = receipt["replay"], receipt["changed"]["weights"]
+    presented, steps, first = (replay[name] for name in ("presented", "steps", "first_mistake"))
+    begins, reason = replay["from_beginning"], replay["why"]
+    is_replay = begins is bool(reason) and (presented == steps if begins else 0 <= presented <= steps)
+    if not is_replay or not (first is None or 0 <= first < before["mistakes"]):
+        raise ReceiptError("the receipt is damaged: what it says of the presentations made again is contradictory")
+    if int(before["passes"]) < 0 or not (weights is None or 0 <= weights[0] <= weights[1]):
+        raise ReceiptError("the receipt is damaged: it has numbers that none can be")
     numbers = np.array(order["forgotten"], np.int64)
     n = int(order["examples_once"])
     if numbers.ndim != 1 or np.any(numbers[1:] <= numbers[:-1]) or (numbers.size and not 0 <= numbers[0] <= numbers[-1] < n):
