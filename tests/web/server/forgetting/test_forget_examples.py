@@ -90,7 +90,7 @@ def a_case(folder, seed):
         send(one, [stream[i] for i in batch])
     if chance.random() < 0.3:
         one.writer._maybe_snapshot()
-    if chance.random() < 0.4:
+    if is_compact := chance.random() < 0.4:
         while one.writer._compacted(one.store.last):
             pass
     if chance.random() < 0.3:
@@ -115,6 +115,12 @@ def a_case(folder, seed):
     assert {number[e] for e, pin in other.writer.regressions.pins.items() if pin.broken} == {
         e for e, pin in mine.items() if pin.broken and e in pins
     }
+    number_of_commit = [k for k, batch in enumerate(batches, 1) if not gone.issuperset(batch)]
+    for example, pin in other.writer.regressions.pins.items() if not is_compact else ():
+        if pin.broken:
+            broken = mine[number[example]].broken
+            assert broken["commit"] == number_of_commit[pin.broken["commit"] - 1], "broken by the same commit"
+            assert (broken["prediction"], broken["by"]["mistake"]) == (pin.broken["prediction"], pin.broken["by"]["mistake"])
     assert not {i + 1 for i in gone} & mine.keys()
     for store in (one, other):
         told = send(store, stream[n:])

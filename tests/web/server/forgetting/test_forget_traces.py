@@ -162,6 +162,23 @@ def test_a_mistake_that_was_undone_is_undone_again(tmp_path, rule):
     other.crash()
 
 
+def test_a_pin_that_a_forgotten_example_had_put_right_says_what_broke_it(tmp_path):
+    one = ServedStore(tmp_path / "s", FRESH | {"learner": "last"}, keep_all=True)
+    send(one, {"a": 1}, "ham", pin=True)
+    assert send(one, {"a": 1}, "spam")["broke"] == [1]
+    (broken,) = [pin.broken for pin in one.writer.regressions.pins.values()]
+    for _ in range(3):
+        send(one, {"other": 1}, "spam")
+    send(one, {"a": 1}, "ham")
+    assert one.writer.regressions.pins[1].broken is None
+    one.forget(6)
+    again = one.writer.regressions.pins[1].broken
+    assert again == broken | {"since": again["since"]}, "example 2, and none of those between"
+    assert again["since"] == pytest.approx(broken["since"], abs=1.0)
+    assert broken["by"] == {"examples": [2, 2], "mistake": 1}
+    one.crash()
+
+
 def test_all_examples_can_be_forgotten_and_learning_goes_on(tmp_path):
     for settings in (FRESH, FRESH | {"vectors": True}):
         one = ServedStore(tmp_path / f"s{len(settings)}", settings, keep_all=True)

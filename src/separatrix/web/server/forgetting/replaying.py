@@ -23,6 +23,7 @@ from separatrix.web.server.reading.request_reader import Limits, RequestReader
 from separatrix.web.server.storage import pins, snapshots
 from separatrix.web.server.storage.pins import Pin
 from separatrix.web.server.storage.store import CommitStore
+from separatrix.web.server.storage.store_folder import StoreError
 from separatrix.web.server.storage.store_rows import COLUMNS, StoredCommit, checksum_of
 from separatrix.web.server.writing import undo
 from separatrix.web.server.writing.regressions import Place, RegressionSet
@@ -145,8 +146,36 @@ class Replay:
         before = [pin.until(self.found.first - 1) for pin in kept if pin.number < self.found.first]
         regressions = RegressionSet(self.reader, before)
         place = Place(self.found.first - 1, self.mistakes, 0, self._time_before)
-        regressions.accept(regressions.changes(self.live_model, self.index, undo.idle_commit(self.live_model), place))
+        changes = regressions.changes(self.live_model, self.index, undo.idle_commit(self.live_model), place)
+        regressions.accept(changes)
+        if changes.broken:
+            regressions.pins |= self._broken_before([pin.example for pin in changes.broken], before)
         return regressions, [pin for pin in kept if pin.number >= self.found.first]
+
+    def _broken_before(self, examples: list[int], pinned: list[Pin]) -> dict[int, Pin]:
+        """Return pins that were wrong before the first commit that changes, with what broke them then.
+
+        The store knows it only of those that stayed wrong. The others are judged again after each commit since their own;
+        where commits are missing since a repair, nobody can tell, and none is returned.
+        """
+        unknown = [replace(pin, broken=None) for pin in pinned if pin.example in examples]
+        earliest = min(pin.number for pin in unknown)
+        query = "SELECT last, examples FROM commits WHERE last < ? ORDER BY last DESC LIMIT 1"
+        last, before = self.store.db.execute(query, (earliest,)).fetchone() or (0, 0)
+        regressions, index = RegressionSet(self.reader, []), None
+        try:
+            live_model, names, _ = snapshots.recover(self.store, last)
+            commits = snapshots.followed(self.store, live_model, names, last, self.found.first - 1)
+            for stored, live_model, names in commits:
+                new = [pin for pin in unknown if stored.first <= pin.number <= stored.last]
+                if new and names is not None:
+                    index = FeatureIndex(list(names))
+                place = Place(stored.last, stored.mistakes_before, before, stored.time)
+                regressions.accept(regressions.changes(live_model, index, stored.commit, place, new))
+                before = stored.examples
+        except StoreError:
+            return {}
+        return regressions.pins
 
     def run(self) -> None:
         """Write the commits anew, and the pins."""

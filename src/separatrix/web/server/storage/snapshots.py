@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ from separatrix.web.server.live.double_buffer import DoubleBuffer
 from separatrix.web.server.live.live_model import LiveModel
 from separatrix.web.server.storage.store import CommitStore
 from separatrix.web.server.storage.store_folder import REMEDY, StoreError
-from separatrix.web.server.storage.store_rows import FORMAT, Moment
+from separatrix.web.server.storage.store_rows import FORMAT, Moment, StoredCommit
 
 LEARNERS = {"averaged": AveragedLearner, "last": LastLearner}
 """The learners of `--learner`."""
@@ -220,7 +221,16 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
         )
     live_model, names, number = _base(store, numbers, end)
     live_model.forgets = times_forgotten(store.base)
-    for stored in store.commits(number, end):
+    for step in followed(store, live_model, names, number, end):
+        _, live_model, names = step
+    return live_model, names, number
+
+
+def followed(
+    store: CommitStore, live_model: LiveModel, names: list[str] | None, after: int, until: int
+) -> Iterator[tuple[StoredCommit, LiveModel, list[str] | None]]:
+    """Yield each commit after a number, with the model that it gives and the names of its features."""
+    for stored in store.commits(after, until):
         commit = stored.commit
         if commit.rebuilt:
             live_model, names = _rebuilt(store, stored.last, names)
@@ -230,7 +240,7 @@ def recover(store: CommitStore, until: int | None = None) -> tuple[LiveModel, li
                 names.extend(commit.names)
         live_model.forgets = times_forgotten(store.base)
         live_model.progressive.leave_out(stored.examples)
-    return live_model, names, number
+        yield stored, live_model, names
 
 
 def moment(
