@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from separatrix import AveragedPerceptron, save
 from separatrix.web import Client, ServerError
 from separatrix.web.server.memory_budget import resident
 from support.server_process import examples, run, served
@@ -73,3 +74,25 @@ def test_repair_of_one_model_among_many(tmp_path):
             assert client.stats()["examples"] == 50
         with root.model("c") as client, pytest.raises(ServerError, match="404"):
             client.stats()
+
+
+def test_options_of_a_new_model_that_would_be_without_effect_are_refused(tmp_path):
+    save(AveragedPerceptron(rule="pa1").fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]), tmp_path / "m.sepx")
+    with served(tmp_path / "state", "--rule", "pa1") as server:
+        server.client().learn({"a": 1}, "x")
+        assert server.stop() == 0
+    for options, message in (
+        ((tmp_path / "state", "--rule", "arow"), "--rule arow is for a new model, and that of "),
+        ((tmp_path / "state", "--text"), "did not begin with --text: leave it out"),
+        ((tmp_path / "new", "--model", tmp_path / "m.sepx", "--C", "2"), "--C 2.0 is for a model that starts from nothing"),
+        (
+            (tmp_path / "many", "--many", "--model", tmp_path / "m.sepx", "--rule", "arow"),
+            "this one starts from m.sepx",
+        ),
+    ):
+        status, said = run("serve", *options, "--port", "0")
+        assert status == 2 and message in said and said.count("\n") == 1, said
+    for options in (("--rule", "pa1"), ()):  # which say nothing else
+        with served(tmp_path / "state", *options) as server:
+            assert "rule='pa1'" in server.client().stats()["learner"] and server.client().stats()["examples"] == 1
+            assert server.stop() == 0

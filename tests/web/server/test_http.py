@@ -137,28 +137,6 @@ def test_the_progressive_error_on_sms_spam_is_that_of_the_offline_run(tmp_path, 
     assert stats["windows"][-1]["error"] < stats["windows"][0]["error"]
 
 
-def test_options_of_a_new_model_that_would_be_without_effect_are_refused(tmp_path):
-    save(AveragedPerceptron(rule="pa1").fit([[1.0, 0.0], [0.0, 1.0]], ["a", "b"]), tmp_path / "m.sepx")
-    with served(tmp_path / "state", "--rule", "pa1") as server:
-        server.client().learn({"a": 1}, "x")
-        assert server.stop() == 0
-    for options, message in (
-        ((tmp_path / "state", "--rule", "arow"), "--rule arow is for a new model, and that of "),
-        ((tmp_path / "state", "--text"), "did not begin with --text: leave it out"),
-        ((tmp_path / "new", "--model", tmp_path / "m.sepx", "--C", "2"), "--C 2.0 is for a model that starts from nothing"),
-        (
-            (tmp_path / "many", "--many", "--model", tmp_path / "m.sepx", "--rule", "arow"),
-            "this one starts from m.sepx",
-        ),
-    ):
-        status, said = run("serve", *options, "--port", "0")
-        assert status == 2 and message in said and said.count("\n") == 1, said
-    for options in (("--rule", "pa1"), ()):  # which say nothing else
-        with served(tmp_path / "state", *options) as server:
-            assert "rule='pa1'" in server.client().stats()["learner"] and server.client().stats()["examples"] == 1
-            assert server.stop() == 0
-
-
 def test_a_text_model_from_nothing_explains_by_words(tmp_path):
     with served(tmp_path / "state", "--text", "--bits", "16") as server:
         client = server.client()
