@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from separatrix import Certificate, certify
+from separatrix import Certificate, certify, check_separation, fewest_mistakes
 from support.exact_oracle import answer
 
 LARGEST = np.finfo(np.float64).max
@@ -151,6 +151,10 @@ ABOVE = 2**53
         pytest.param([[Decimal("0.1")], [Decimal("0.5")]], id="decimals"),
         pytest.param(np.array([[Fraction(1, 3)], [Fraction(1, 2)]], object), id="objects"),
         pytest.param([[10**30 + 1], [10**30]], id="long integers"),
+        pytest.param([(np.int64(ABOVE + 1), 0.5), (np.int64(ABOVE), 0.5)], id="integers of NumPy"),
+        pytest.param(np.array([[str(ABOVE + 1)], [str(ABOVE)]]), id="texts"),
+        pytest.param(pd.DataFrame({"a": [str(ABOVE + 1), str(ABOVE)]}), id="pandas texts"),
+        pytest.param(np.array([[b"9007199254740993"], [b"9007199254740992"]]), id="bytes"),
     ],
 )
 def test_numbers_that_float64_would_round_are_refused(X):
@@ -158,8 +162,19 @@ def test_numbers_that_float64_would_round_are_refused(X):
         certify(X, [0, 1])
 
 
-@pytest.mark.parametrize("X", [[[Fraction(1, 4)], [0.5]], [[Decimal("0.25")], [2**60]], [[ABOVE + 1], [ABOVE]]])
+@pytest.mark.parametrize(
+    "X", [[[Fraction(1, 4)], [0.5]], [[Decimal("0.25")], [2**60]], [[ABOVE + 1], [ABOVE]], [["0.1"], ["9007199254740992"]]]
+)
 def test_numbers_that_are_exact_are_certified(X):
+    assert certify(X, [0, 1]).verdict == "separable"
+
+
+def test_masked_values_are_refused():
+    X = np.ma.array([[1.0, 2.0], [1.0, 3.0]], mask=[[0, 0], [0, 1]])
+    for use in (certify, check_separation, fewest_mistakes):
+        with pytest.raises(ValueError, match="masked"):
+            use(X, [0, 1])
+    X.mask = False
     assert certify(X, [0, 1]).verdict == "separable"
 
 

@@ -26,7 +26,7 @@ def read_examples(X: Any, y: Any) -> tuple[Rows, Array, list[str] | None]:
     except (TypeError, ValueError, OverflowError) as problem:
         name_text_column(X)
         raise ValueError(f"X must hold numbers: {problem}") from None
-    if table.dtype == object:
+    if table.dtype.kind in "OUS":
         _check_exact(table, matrix)
     elif matrix.dtype.kind == "f" and not isinstance(X, np.ndarray):
         _check_exact(X, matrix)
@@ -61,27 +61,42 @@ def _check_exact(X: Any, floats: Any) -> None:
     """Raise where a number of X was rounded on its way to float64: the proof would be about other data."""
     if sp.issparse(X):
         return
-    for j, (is_whole, values) in enumerate(_columns(X, floats.shape)):
+    for j, (kind, values) in enumerate(_columns(X, floats.shape)):
         column = floats[:, j]
-        if is_whole and (np.abs(column) < _LARGEST_EXACT).all():
+        if kind == "f" or (kind in "iub" and (np.abs(column) < _LARGEST_EXACT).all()):
             continue
         for i, (value, number) in enumerate(zip(values(), column.tolist(), strict=True)):
-            if isinstance(value, Number) and value == value and value != number:
+            exact = _compared_exactly(value)
+            if exact is not None and exact == exact and exact != number:
                 raise ValueError(
-                    f"X[{i}, {j}] = {value!r} is not exactly a float64, and the proof would be about {number!r}: scale the "
+                    f"X[{i}, {j}] = {exact!r} is not exactly a float64, and the proof would be about {number!r}: scale the "
                     "column to whole numbers below 2**53, or round it yourself"
                 )
 
 
-def _columns(X: Any, shape: tuple[int, int]) -> list[tuple[bool, Callable[[], list[Any]]]]:
-    """Return for each column whether its type allows whole numbers only, and a function that lists its values."""
+def _compared_exactly(value: Any) -> Any:
+    """Return a number that Python compares with a float exactly, or None: a text with a point denotes a float64."""
+    if isinstance(value, str | bytes):
+        try:
+            return int(value)
+        except ValueError:
+            return None
+    if isinstance(value, np.generic):
+        value = value.item()  # NumPy rounds its integers before it compares them with a float
+    return value if isinstance(value, Number) else None
+
+
+def _columns(X: Any, shape: tuple[int, int]) -> list[tuple[str, Callable[[], list[Any]]]]:
+    """Return for each column the kind of its type, as NumPy names kinds, and a function that lists its values."""
     if hasattr(X, "itercolumns"):  # of an Arrow table
-        return [("int" in str(column.type), column.to_pylist) for column in X.itercolumns()]
+        kinds = {"int": "i", "uin": "i", "hal": "f", "flo": "f", "dou": "f"}
+        return [(kinds.get(str(column.type)[:3], "O"), column.to_pylist) for column in X.itercolumns()]
     if hasattr(X, "get_columns"):  # of a polars data frame
-        return [(column.dtype.is_integer(), column.to_list) for column in X.get_columns()]
+        columns = X.get_columns()
+        return [("i" if c.dtype.is_integer() else "f" if c.dtype.is_float() else "O", c.to_list) for c in columns]
     if hasattr(X, "iloc"):  # of a pandas data frame
         series = [X.iloc[:, j] for j in range(shape[1])]
-        return [(getattr(column.dtype, "kind", "O") in "iub", column.tolist) for column in series]
+        return [(getattr(column.dtype, "kind", "O"), column.tolist) for column in series]
     objects = np.empty(shape, object)
     objects[:] = X
-    return [(False, objects[:, j].tolist) for j in range(shape[1])]
+    return [("O", objects[:, j].tolist) for j in range(shape[1])]
