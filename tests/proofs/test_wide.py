@@ -203,3 +203,12 @@ def test_memory_of_52_classes_stays_within_eight_times_the_data_and_500_mb():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     used, data = map(int, done.stdout.split())
     assert used < 8 * data + 500e6
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_rows_of_length_1_in_millions_of_columns_are_decided(twins):
+    X, y = text(300, 3_000_000, 2)
+    if twins:
+        X, y = sp.vstack([X, X[[0]]], format="csr"), np.append(y, 1 - y[0])
+    certificate = certify(X, y)
+    assert certificate.verdict == ("inseparable" if twins else "separable") and certificate.verify(X, y)

@@ -1,8 +1,9 @@
 """The examples of a proof in exact arithmetic, as the checker reads them: signs of leads, sums of witnesses, norms.
 
 A float is an exact rational. The sign of ⟨w,a⟩ is first computed in floating point, where the error is at most
-(m+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation); a row whose score lies within that bound of the threshold is decided again
-with integers, and so is a row so short or so long that its norm is lost to underflow or overflow.
+(q+8)·u·‖x‖‖w‖ (u = 2⁻⁵³, any order of summation, q the most numbers of a row); a row whose score lies within that bound
+of the threshold is decided again with integers, and so is a row so short or so long that its norm is lost to underflow or
+overflow.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ class ExactExamples:
         self.codes = np.asarray(codes, np.int64)
         self.n, self.d = self.X.shape
         self.K, self.bias, self.m, self.pause = n_classes, bias, self.X.shape[1] + bias, pause
+        self.unit = 2.02 * (_most_numbers(self.X) + bias + 8) * _UNIT
+        """The relative error of a sum of products over a row, twice over."""
         self._norms: NDArray[np.float64] | None = None
         self._totals: dict[int, SumOfExamples] = {}
 
@@ -92,7 +95,7 @@ class ExactExamples:
             codes = self.codes[begin:end]
             with np.errstate(all="ignore"):
                 scores = np.asarray(block @ coef).reshape(end - begin, -1) + intercept
-                error = 2.02 * (self.m + 8) * _UNIT * (self.norms[begin:end] + _TINY)[:, None] * size + _TINY
+                error = self.unit * (self.norms[begin:end] + _TINY)[:, None] * size + _TINY
                 if self.K == 2:
                     leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
                 else:
@@ -198,7 +201,7 @@ class ExactExamples:
         if not claimed <= Fraction(longest * longest) * (1 + Fraction(1, 10**9)):
             return False
         squares, top = self.norms * self.norms, float(claimed)
-        error = 2.02 * (self.m + 8) * _UNIT * squares + _TINY
+        error = self.unit * squares + _TINY
         doubtful = np.flatnonzero(~(squares + error < top))
         if doubtful.size and top < 2.0**50:
             rows = self.X[doubtful].astype(np.float64)
@@ -252,9 +255,7 @@ class SumOfExamples:
         self._by_column: Any = None
 
     def _unit(self) -> float:
-        X = self.examples.X
-        numbers = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else X.shape[1]
-        return 2.02 * (len(self.terms) + numbers + 16) * _UNIT
+        return self.examples.unit + 2.02 * (len(self.terms) + 8) * _UNIT
 
     def _vectors(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
         """Yield (classes, their vectors without the bias, their biases), a few classes at a time."""
@@ -346,6 +347,11 @@ class SumOfExamples:
                     sums[k] = sums.get(k, Fraction(0)) + c * Fraction(value)
             self._columns[j] = sums
         return self._columns[j]
+
+
+def _most_numbers(X: Any) -> int:
+    """Return how many numbers a row has at most; a sparse one has those that are written."""
+    return int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
 
 
 def multiplied(numbers: Iterable[Fraction], scale: int) -> list[int]:

@@ -233,16 +233,18 @@ class Pairs:
     def radius_squared(self) -> Fraction:
         """Max ‖x̃‖² exactly, or, where many rows are within rounding of the largest, a slightly larger number."""
         e = 0 if self._is_ordinary else self.exponent
-        squares = self._squares
+        squares, source = self._squares, self.rows.source
+        numbers = int(np.diff(source.indptr).max(initial=0)) if sp.issparse(source) else self.rows.d
+        slack = 1e-12 + 5e-16 * numbers  # above the rounding errors of two such sums, and far below 1e-9
         if e:
             sums, exponents = self._scaled_squares
             squares = np.ldexp(sums, 2 * (exponents - e))
         top = float(squares.max())
-        close = np.flatnonzero(squares >= top * (1 - 1e-12 - 4e-16 * self.m))
+        close = np.flatnonzero(squares >= top * (1 - slack))
         if not e and top < 2.0**50 and self.is_whole(close):
             return Fraction(int(top) + self.bias)
         if close.size <= 64:
-            taken = self.rows.source[close]
+            taken = source[close]
             if sp.issparse(taken):
                 taken = taken[:, np.unique(taken.indices)].toarray()
             exact, shifts = whole_columns(np.asarray(taken))
@@ -250,5 +252,5 @@ class Pairs:
             raised = exact << np.array([common - shift for shift in shifts], object)
             return Fraction(max(sum(int(v) ** 2 for v in row) for row in raised), 1 << (2 * common)) + self.bias
         if e:
-            return Fraction(top * (1 + 1e-12 + 1e-15 * self.m)) * Fraction(4) ** e + self.bias
-        return Fraction((top + self.bias) * (1 + 1e-12 + 1e-15 * self.m))
+            return Fraction(top * (1 + slack)) * Fraction(4) ** e + self.bias
+        return Fraction((top + self.bias) * (1 + slack))
