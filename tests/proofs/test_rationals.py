@@ -1,12 +1,14 @@
 """Systems of integers are solved exactly, by either method and whatever the length of their numbers."""
 
 import random
+import time
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from separatrix.proofs.search.rationals import System, dependency
+from separatrix.proofs.clock import TimeUp, watched
+from separatrix.proofs.search.rationals import System, dependency, product
 
 
 def whole(numbers, bits, *shape):
@@ -41,3 +43,14 @@ def test_the_dependency_of_rows_is_exact_at_any_length():
     weights = dependency(V)
     assert weights is not None
     assert all(sum(w * int(v) for w, v in zip(weights, V[:, j], strict=True)) == 0 for j in range(2))
+
+
+def test_long_products_are_exact_and_end_in_time():
+    numbers = random.Random(0)
+    A, B = whole(numbers, 100, 7, 5), whole(numbers, 100, 5, 3)
+    assert (product(A, B) == A @ B).all() and product(A[:0], B).shape == (0, 3)
+    long = np.tile(whole(numbers, 1000, 100, 20), (5, 50))  # 250 million products
+    begun = time.process_time()
+    with watched(time.monotonic() + 0.2), pytest.raises(TimeUp):
+        product(long, long.T)
+    assert time.process_time() - begun < 2

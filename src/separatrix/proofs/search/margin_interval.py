@@ -26,7 +26,7 @@ from separatrix.proofs.clock import TimeUp, check_time
 from separatrix.proofs.proof import Direction, MarginProof, Witness
 from separatrix.proofs.search.nearest_point import nearest, worst
 from separatrix.proofs.search.pairs import Pairs
-from separatrix.proofs.search.rationals import System, Whole, independent, root, root_above, root_below
+from separatrix.proofs.search.rationals import System, Whole, independent, product, root, root_above, root_below
 
 _GOAL = 1e-9
 """The relative width of the interval at which the search stops."""
@@ -331,7 +331,7 @@ def _on_support(hull: Hull, support: Ints) -> tuple[Ints, list[Fraction], list[F
     V, support, sides = V[rows], support[rows], [column[rows] for column in ones]
     k, extra = len(rows), len(sides)
     system: Whole = np.zeros((k + extra, k + extra), object)
-    system[:k, :k] = V @ V.T
+    system[:k, :k] = product(V, V.T)
     for t, side in enumerate(sides):
         system[:k, k + t], system[k + t, :k] = side[:, 0], side[:, 0]
     right: Whole = np.zeros(k + extra, object)
@@ -343,6 +343,7 @@ def _on_support(hull: Hull, support: Ints) -> tuple[Ints, list[Fraction], list[F
     weights = solved[:k]
     w = [Fraction(0)] * hull.width
     for weight, row in zip(weights, V, strict=True):
+        check_time()
         w = [value + weight * int(entry) for value, entry in zip(w, row, strict=True)]
     w = [value / (1 << common) for value in w]
     if hull.free_bias:

@@ -30,6 +30,8 @@ _FEW = 20
 """Systems with so many unknowns are solved by elimination; for larger ones it was measured to be the slower method."""
 _CELLS_AT_ONCE = 10_000_000
 """About so many numbers are eliminated between two looks at the clock."""
+_PRODUCTS_AT_ONCE = 1_000_000
+"""About so many products of long integers are added up between two looks at the clock."""
 
 
 def whole_columns(table: NDArray[Any]) -> tuple[Whole, list[int]]:
@@ -44,6 +46,15 @@ def whole_columns(table: NDArray[Any]) -> tuple[Whole, list[int]]:
     left = np.where(odd != 0, lowest + shifts, 0)
     whole = np.where(odd != 0, odd >> np.maximum(zeros, 0), 0).astype(object) << left.astype(object)
     return whole, shifts.tolist()
+
+
+def product(A: Whole, B: Whole) -> Whole:
+    """Return A·B, looking at the clock now and then."""
+    parts = []
+    for rows in np.array_split(A, max(1, min(len(A), A.size * B.shape[1] // _PRODUCTS_AT_ONCE))):
+        check_time()
+        parts.append(rows @ B)
+    return np.concatenate(parts)
 
 
 def residues(M: Whole) -> NDArray[np.uint64]:

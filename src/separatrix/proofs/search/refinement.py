@@ -24,7 +24,7 @@ import numpy as np
 from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import check_time
 from separatrix.proofs.search.pairs import Pairs
-from separatrix.proofs.search.rationals import Whole
+from separatrix.proofs.search.rationals import Whole, product
 from separatrix.proofs.search.separator_search import Failures, balance, solver_options
 
 Answer = TypeVar("Answer")
@@ -167,6 +167,7 @@ class Coordinates:
             top = int(sizes.max())
             raised = np.array([1 << (top - int(sizes[i])) for i in basis], object)[:, None] * whole
             for t, j in enumerate(others):
+                check_time()
                 up = _SHARE_BITS + top - int(sizes[j])
                 V[:, j] = (V[:, j] << up) - V[:, basis] @ raised[:, t]
                 T[:, j] = (T[:, j] << up) - T[:, basis] @ raised[:, t]
@@ -183,7 +184,7 @@ class Coordinates:
         """Return the vectors of some pairs as integers, and the power of two by which each column was multiplied."""
         table, common = self._at_common_scale(*self.pairs.whole(which))
         if self.T is not None:
-            table = (table.reshape(-1, self.pairs.m) @ self.T).reshape(table.shape)
+            table = product(table.reshape(-1, self.pairs.m), self.T).reshape(table.shape)
         return table, np.tile(self.sizes + common, self.pairs.blocks)
 
     def back(self, g: Whole) -> list[Fraction]:
