@@ -183,6 +183,23 @@ def german(value):
     return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
 
 
+def test_errors_of_a_spreadsheet_do_not_make_words_of_amounts_and_dates(tmp_path):
+    rng, words = np.random.default_rng(3), ("#NV", "#WERT!", "#DIV/0!", "k.A.", "#¡VALOR!", "-")
+    lines = ["Umsatz;Beginn;Rest;gekündigt"]
+    for i, amount in enumerate(rng.lognormal(7.0, 1.0, 300)):
+        missing = words[i // 10 % len(words)] if i % 10 == 0 else ""
+        beside = german(amount) if i % 20 else "busy"
+        date = missing or f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.2024"
+        lines.append(f"{missing or german(amount) + ' €'};{date};{beside};{'ja' if amount < 900 else 'nein'}")
+    (tmp_path / "kunden.csv").write_text("\n".join(lines) + "\n", "cp1252")
+    printed = run("train", tmp_path / "kunden.csv", "-o", tmp_path / "model.sepx").stdout
+    assert "Umsatz  number" in printed and "Beginn  date" in printed
+    assert "column 'Umsatz': 30 values are not a number such as €1.234,5 ('#NV'): taken for missing" in printed
+    assert "column 'Rest' has" in printed  # other words do count
+    predicted = run("predict", tmp_path / "model.sepx", tmp_path / "kunden.csv").stdout.splitlines()[1:]
+    assert sum(row.startswith('"nein"') for row in predicted) > 100
+
+
 def test_numbers_of_json_lines_are_taken_as_they_are(tmp_path):
     amounts = np.random.default_rng(5).random(400) * 2000
     rows = "".join(f"{german(amount)};{'yes' if amount > 1000 else 'no'}\n" for amount in amounts)

@@ -93,8 +93,10 @@ def test_a_few_errors_are_missing_with_a_note_and_later_too():
     again = TableFeatures.from_state(*features.get_state())
     assert again.notes_ == features.notes_
     assert again.transform({"c": ["n/k"]}).toarray().tolist() == [[0, 1]]
-    for too_many in ([*texts[:40], "unknown"], texts + ["unknown"] * 2):
-        assert TableFeatures().fit({"c": too_many, "x": np.arange(len(too_many)) % 3}).roles_["c"] == "drop"
+    for missing in ([*texts[:40], "unknown"], texts + ["#NV", "k.A.", "-"] * 9):  # these say that there is no number
+        assert TableFeatures().fit({"c": missing}).roles_ == {"c": "number"}
+    for too_many in ([*texts[:40], "sold"], texts + ["sold"] * 3, texts[:40] + ["unknown"] * 41):
+        assert TableFeatures().fit({"c": too_many, "x": np.arange(len(too_many)) % 3}).roles_["c"] in ("drop", "category")
 
 
 def test_errors_after_the_first_block_are_missing_too(monkeypatch):

@@ -30,10 +30,11 @@ _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
 PANDAS_INDEX = r"__index_level_\d+__"
 """The name of the column of row numbers that pandas puts last into a Parquet file."""
 _NEGATIVE = r"^([−–]\d+\.?\d*|\(\d+\.?\d*\)|\d+\.?\d*[-−–])$"
-_NOTHING = (
-    r"(?i)^(n/?a|n\.a\.|<na>|#na|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\.[a-z]|\*|#{2,}"
-    r"|err|error|invalid|#(div/0!|value!|ref!|num!|name\?))$"
+NOTHING = (
+    r"(?i)^(n/?a|[nk]\.a\.|<na>|not available|missing|unknown|none|null|-{1,3}|\.{1,3}|\.[a-z]|\*|#{2,}"
+    r"|err|error|invalid|#(n/?a|nv|n/d)|#[¡¿]?(div/0|[a-zß-ÿ]+)[!?])$"
 )
+"""Words beside numbers that say that there is none; among them the errors of spreadsheets in several languages, #VALUE!."""
 
 
 def kind_of(column: Any, mostly: float = MOSTLY) -> str:
@@ -57,7 +58,7 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     fitting = _count(values, _NUMBER) + _count(values, _WORDY)
     if fitting == len(values):
         return NUMBER
-    nothing = _count(values, _NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0
+    nothing = _count(values, NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0
     others = len(values) - nothing
     if fitting > mostly * others and len(values) >= 50 and not _count(values, _GROUPED) + _count(values, _NEGATIVE):
         return NUMBER
@@ -94,7 +95,7 @@ def is_infinite(text: str) -> bool:
 
 def says_nothing(text: str) -> bool:
     """Tell whether a word beside numbers says that there is none."""
-    return re.match(_NOTHING, text) is not None
+    return re.match(NOTHING, text) is not None
 
 
 def inexact(column: Any) -> bool:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from separatrix.data.arrow_arrays import numpy_array, text_array
-from separatrix.data.column_types import MOSTLY
+from separatrix.data.column_types import MOSTLY, NOTHING
 from separatrix.engine.rows import Ints
 
 LOOKED_AT, DIFFERENT = 1000, 300
@@ -81,5 +81,13 @@ class Counted:
         return self.words.filter(pc.match_substring_regex(self.words, pattern))
 
     def mostly(self, share: float) -> bool:
-        """Tell whether this share of the values is enough to call them all so."""
-        return share == 1.0 or (share > MOSTLY and self.n >= CERTAIN)
+        """Tell whether this share of the values is enough to call them all so.
+
+        Words that say that a value is missing do not count, as in a column of plain numbers, where most values are others.
+        """
+        share = share / (1.0 - self._share_of_nothing) if share > 0.5 else share
+        return share > 1.0 - 1e-9 or (share > MOSTLY and self.n >= CERTAIN)
+
+    @cached_property
+    def _share_of_nothing(self) -> float:
+        return self.share(NOTHING)
