@@ -336,3 +336,9 @@ def test_the_class_to_explain_must_be_one_of_the_model():
     with pytest.raises(ValueError, match="against itself"):
         explain(model, X[0], against=winner)
     assert explain(Perceptron(random_state=0).fit(X, Y), X[0], of="2").of == 2
+
+
+def test_a_whole_number_is_shown_with_all_its_digits():
+    frame = pd.DataFrame({"seen": 1.7e9 + np.arange(60) % 7, "level": np.arange(60) / 7 + 1e6})
+    shown = repr(explain(Model().fit(frame, np.arange(60) * 7 % 11 > 5), frame.iloc[[2]]))
+    assert "1700000002" in shown and "1e+06" in shown

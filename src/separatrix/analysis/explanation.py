@@ -212,7 +212,12 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
+def _number(value: float) -> str:
+    """A whole number keeps all its digits, as a time in seconds needs; others are rounded to six."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+
+
 def _short(value: Any) -> str:
     plain = _plain(value)
-    written = "" if plain is None else f"{plain:.6g}" if isinstance(plain, float) else str(plain)
+    written = "" if plain is None else _number(plain) if isinstance(plain, float) else str(plain)
     return written if len(written) <= WIDTH else written[: WIDTH - 1] + "…"
