@@ -235,6 +235,11 @@ def test_bytes_of_any_kind_are_read_or_refused(data, form):
         (written(lambda f: np.savez(f, X=np.ones((9, 9))))[:300], {}, "this cannot be read as .npz"),
         (written(lambda f: parquet.write_table(pa.table({"a": [[1.5]]}), f)), {}, "column a holds list<"),
         (written(lambda f: parquet.write_table(pa.table({"a": [1.0, np.inf]}), f)), {}, "row 2, column a: infinity is not"),
+        (
+            written(lambda f: parquet.write_table(pa.table([[1], [2], [3]], names=["b", "a", "a"]), f)),
+            {},
+            "more than one column is called a; rename or drop one of them",
+        ),
         (written(lambda f: parquet.write_table(TABLE, f))[:-9], {}, "this cannot be read as parquet"),
     ],
 )

@@ -9,6 +9,7 @@ numbers are read; other lists, structs and raw bytes are refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,8 +37,8 @@ class ArrowReader:
         with self._clear_errors(stream):
             declared = self._declared(stream)
             self.schema = pa.schema([(field.name, _plain(field, stream.name)) for field in declared])
-        if len(set(self.schema.names)) < len(self.schema.names):
-            raise DataError(f"{stream.name}: two columns have the same name")
+        if twice := [name for name, n in Counter(self.schema.names).items() if n > 1]:
+            raise DataError(f"{stream.name}: more than one column is called {named(twice[0])}; rename or drop one of them")
         for name, kind in options.types.items():
             place = self.schema.get_field_index(name)
             if place < 0 or kind not in columns.TYPES:
