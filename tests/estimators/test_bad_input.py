@@ -387,7 +387,7 @@ def test_a_column_that_holds_no_numbers_is_named_with_a_value_of_it(estimator):
     frame = pd.DataFrame(X, columns=["width", "height"])
     dates, words = pd.date_range("2024-03-01", periods=6), [1, 2, "x", 3, 4, 5]
     for column, shown in ((dates, "2024-03-01"), (words, "'x'")):
-        with pytest.raises(ValueError, match=f"column 'late' holds {shown}.*, which is not a number"):
+        with pytest.raises(ValueError, match=f"column 'late' holds {shown}.*, which is not a number.*TableFeatures"):
             estimator().fit(frame.assign(late=column), Y)
         with pytest.raises(ValueError, match=f"column 'late' holds {shown}"):
             estimator().fit(pd.DataFrame({"late": column}), Y)

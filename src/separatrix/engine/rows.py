@@ -253,7 +253,10 @@ def name_text_column(X: Any) -> None:
         value = next((value for value in column if column.dtype.kind in "mM" or not _is_real(value)), None)
         if value is not None:
             shown = repr(value) if isinstance(value, str) else str(value)
-            raise ValueError(f"column {name!r} holds {shown}, which is not a number: encode or drop it first")
+            raise ValueError(
+                f"column {name!r} holds {shown}, which is not a number: drop it, encode it, or put "
+                "TableFeatures() before the learner, which makes features of such columns"
+            )
 
 
 def _is_real(value: Any) -> bool:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Bias", "DiscMap", "PolynomialMap", "RandomFourier", "disc_weights"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """Import a feature map when it is first used: text and tables need none of what the maps import."""
     if name not in __all__:

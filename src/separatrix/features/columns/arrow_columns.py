@@ -184,7 +184,8 @@ def kind_of(arrow: Any, name: str) -> str | None:
     if _is_list(arrow) and (kinds.is_integer(arrow.value_type) or kind_of(arrow.value_type, name) in (TEXT, None)):
         return SET
     raise ValueError(
-        f"column {name!r} holds {arrow}, of which no features can be made: leave it out with roles={{{name!r}: 'drop'}}"
+        f"column {name!r} holds {arrow}, of which no features can be made: make a column of each of its parts, or leave it "
+        f"out with roles={{{name!r}: 'drop'}}"
     )
 
 
