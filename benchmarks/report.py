@@ -37,7 +37,7 @@ HEADLINES = (
     ("text", "texts to hashed words", "hash words, signed", "", "HashingVectorizer"),
     ("end-to-end", "file to model, whole command", "whole command", "pa1", "Vowpal Wabbit"),
     ("certificates", "separable or not, with a proof", "agaricus", "", "LP"),
-    ("serving", "learning over HTTP, on the disk first", "durable", "", "the same lines"),
+    ("serving", "learning over HTTP, saved to disk first", "durable", "", "the same lines"),
     ("sequences", "file to a tagger, same features", "to a model, the same", "", "crfsuite"),
     ("kernel", "MNIST, polynomial kernel", "degree 4", "", "SVC"),
     ("cluster", "a Spark session, to MLlib's accuracy", "MLlib", "", "MLlib"),
