@@ -147,3 +147,19 @@ def test_a_notation_describes_and_saves_itself():
     notation = Notation(".", ",", "€", False)
     assert notation.describe() == "a number such as €1.234,5"
     assert Notation(**notation.state()) == notation
+
+
+@pytest.mark.parametrize(
+    ("learned", "others", "word", "first"),
+    [
+        ([f"{k % 9 + 1}.{k:03},50 €" for k in range(100)], ["2,687.99 €", "788.27 €"], "#NV", "2,687.99 €"),
+        ([f"{k % 28 + 1}.{k % 12 + 1}.2024" for k in range(100)], ["Mar 25, 2024", "20240325"], "k.A.", "Mar 25, 2024"),
+    ],
+)
+def test_a_column_written_in_another_way_is_refused_though_errors_were_learned_from(learned, others, word, first):
+    features = TableFeatures().fit({"c": [*learned, word]})
+    assert features.transform({"c": [word, "sold", None]}).shape[0] == 3  # no numbers or dates: missing
+    assert features.transform({"c": [*learned[:5], *others]}).shape[0] == 7  # as few as when learning
+    for values in (others, others[:1], [*others, word, learned[0]]):
+        with pytest.raises(ValueError, match=rf"row \d, column 'c': '{first}' is not a .* such as"):
+            features.transform({"c": values})

@@ -103,6 +103,14 @@ class DateForm:
             dates = _of_numbers(_plain_numbers(words), self.order)
         return dates.take(coded.indices)
 
+    def is_otherwise(self, texts: Any) -> Array:
+        """Tell which texts, none of them in this form, are dates or times in another one."""
+        words = pc.utf8_trim_whitespace(strings(texts))
+        fits = np.zeros(len(words), np.bool_)
+        for order in PATTERNS:
+            fits |= numpy_array(_extracted(words, order).is_valid())
+        return fits
+
     def describe(self) -> str:
         """Return what a value should look like."""
         return f"{'a time' if self.is_time else 'a date'} such as {EXAMPLES[self.order]}"

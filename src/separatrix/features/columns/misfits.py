@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.types as kinds
 
-from separatrix.data.arrow_arrays import numpy_array
+from separatrix.data.arrow_arrays import number_array, numpy_array
 from separatrix.data.errors import shown
 from separatrix.features.columns.arrow_columns import Place
 from separatrix.features.columns.roles import Form
@@ -42,3 +42,23 @@ class Misfits(NamedTuple):
             f"{place(self.row)}, column {name!r}: {shown(self.first)} is not {form.describe()}, as those learned from are; "
             f"mend it, or train with roles={{{name!r}: 'category'}}"
         )
+
+
+def refused(column: Any, parsed: Any, form: Form, were_learned_from: bool) -> Misfits | None:
+    """Return the values of a column for which it cannot be used, or None.
+
+    Where misfits were learned from, they are missing; but not if more of the numbers or dates are written in another way
+    than in the form: then the column would be lost without a word.
+    """
+    if parsed.null_count == column.null_count:
+        return None
+    if not were_learned_from:
+        return Misfits.of(column, parsed)
+    if not kinds.is_large_binary(column.type):
+        return None
+    rows = np.flatnonzero(numpy_array(column.is_valid()) & ~numpy_array(parsed.is_valid()))
+    rows = rows[form.is_otherwise(column.take(number_array(rows)))]
+    if len(rows) <= len(parsed) - parsed.null_count:
+        return None
+    first = int(rows[0])
+    return Misfits(len(rows), column[first].as_py().decode("utf-8", "replace"), first)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from separatrix.data.arrow_arrays import number_array, numpy_array, text_array
+from separatrix.engine.rows import Array
 from separatrix.features.columns.arrow_columns import NUMBER, TEXT
 from separatrix.features.columns.samples import LOOKED_AT, Counted, matches, strings
 
@@ -108,6 +109,10 @@ class Notation:
         values = sizes.copy()
         values[below] *= -1.0
         return number_array(values, values != values)
+
+    def is_otherwise(self, texts: Any) -> Array:
+        """Tell which texts, none of them in this notation, are numbers in another one."""
+        return numpy_array(pc.match_substring_regex(pc.utf8_trim_whitespace(strings(texts)), _LOOSE))
 
     def describe(self) -> str:
         """Return what a value should look like."""

@@ -19,7 +19,7 @@ from separatrix.features.columns.arrow_columns import ARROW, TEXT, Frame, TableB
 from separatrix.features.columns.categories import BooleanColumn, CategoryColumn, SetColumn
 from separatrix.features.columns.date_forms import DateForm
 from separatrix.features.columns.dates import DateColumn
-from separatrix.features.columns.misfits import Misfits
+from separatrix.features.columns.misfits import Misfits, refused
 from separatrix.features.columns.notations import Notation, is_written
 from separatrix.features.columns.numbers import SAMPLE, SAMPLES, NumberColumn, row_keys
 from separatrix.features.columns.roles import DROP, KIND_FOR, ROLES, Form, Role, chosen, inferred
@@ -333,8 +333,8 @@ class Schema:
         if form is None:
             return column
         values = form.parsed(column)
-        if values.null_count > column.null_count and name not in self.misfits:
-            raise Misfits.of(column, values).error(name, form, frame.place)
+        if (misfits := refused(column, values, form, name in self.misfits)) is not None:
+            raise misfits.error(name, form, frame.place)
         return values
 
     def _laid_out(self, columns: dict[str, Any], n: int, dtype: Any) -> sp.csr_matrix:
