@@ -163,8 +163,9 @@ def method(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     paragraphs = (
         "Each line is measured side by side in one run: ours and theirs take turns, after a warm-up, and BLAS has one "
-        "thread. Times are best · median · worst of the repeats. **ratio** is the best time of the peer divided by ours, "
-        "with the smallest and the largest ratio of a round in brackets. **floor** is what we promise. **quality** says "
+        "thread. Commands find their modules compiled to bytecode, as those of an installed package are. Times are best · "
+        "median · worst of the repeats. **ratio** is the best time of the peer divided by ours, with the smallest and the "
+        "largest ratio of a round in brackets. **floor** is what we promise. **quality** says "
         "whether the result is as good as the peer's. A learner whose result depends on the order of the rows is judged by "
         "its mean over several orders. A difference within twice its standard error, where that is shown, counts as equal.",
         "A floor that was not reached is MISSED; one that was reached with a worse result is WORSE. In this run: "

@@ -288,3 +288,12 @@ def test_the_command_prints_the_tables_writes_json_and_says_what_was_missed(suit
     assert "1 MISSED, 1 not run" in done.output and "vowpalwabbit is not installed" in done.output
     assert json.loads((tmp_path / "b.json").read_text())["suites"].keys() == {"works"}
     assert RUNNER.invoke(app, ["bench", "works", "--quick"]).exit_code == 0
+
+
+def test_measured_commands_find_compiled_modules_where_python_writes_none():
+    """Otherwise each command compiles all of ours anew, and those of an installed peer never."""
+    shown = "import sys; print(sys.dont_write_bytecode)"
+    program = f"import benchmarks, subprocess, sys; subprocess.run([sys.executable, '-c', {shown!r}])"
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["False"], done.stderr
