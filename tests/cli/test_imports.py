@@ -121,3 +121,10 @@ def test_text_needs_no_parquet(folder):
 
 def test_info_on_a_model_of_numbers_needs_no_kernel(folder):
     run_all(["numba", "scipy"], {"info": [argument.format(folder) for argument in RUNS["info rows"]]})
+
+
+def test_info_on_a_model_of_texts_calls_no_kernel(folder):
+    """A called kernel sets up the compiler, which imports parts of Numba that nothing else here does."""
+    run_all(["numba.np.arraymath"], {"info": [argument.format(folder) for argument in RUNS["info table"]]})
+    with pytest.raises(AssertionError, match=r"predict imports numba.np.arraymath"):
+        run_all(["numba.np.arraymath"], {"predict": [argument.format(folder) for argument in RUNS["predict table"]]})

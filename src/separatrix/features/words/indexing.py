@@ -92,7 +92,7 @@ class Hashed:
         """Return a name for each column."""
         names = [f"column {j}" for j in range(self.width)]
         if self.names is not None:
-            for j in np.flatnonzero(self.names.heads | self.names.more).tolist():
+            for j in self.names.columns().tolist():
                 names[j] = " | ".join(self.names_of(j) + ["…"] * self.has_unnamed(j))
         return names
 

@@ -147,24 +147,45 @@ class Names(Dictionary):
     def __init__(self, d: int, limit: int) -> None:
         super().__init__()
         self.d, self.limit = d, limit
-        self.heads = np.zeros(d, np.uint64)
-        self.next_name = np.empty(0, np.int32)
+        self._heads: Array | None = None
+        self._next: Array | None = None
         self.more = np.zeros(d, np.uint8)
+
+    def links(self) -> tuple[Array, Array]:
+        """Return where the names of each column begin, and for each name where the next one is.
+
+        Those of a model file are made here, when first asked for: `predict` and `info` do without, and the latter then
+        loads no kernel.
+        """
+        heads, next_name = self._heads, self._next
+        if heads is None or next_name is None:
+            heads, next_name = np.zeros(self.d, np.uint64), np.zeros(self.n, np.int32)
+            if self.n:
+                kernels.link(frozen(self.hash_of), self.n, self.d, heads, next_name)
+            self._heads, self._next = heads, next_name
+        return heads, next_name
+
+    def columns(self) -> Ints:
+        """Return the columns to which any n-gram was hashed."""
+        heads, _ = self.links()
+        return np.flatnonzero(heads | self.more)
 
     def remember(self, grams: Grams) -> None:
         """Keep the names that are new."""
         most = min(len(grams.hashes), self.limit - self.n)
         self.make_room(grams, most)
-        self.next_name = grown(self.next_name, self.n + most)
-        tables = (self.heads, self.hash_of, self.next_name, self.offsets, self.arena, self.more)
+        heads, next_name = self.links()
+        self._next = next_name = grown(next_name, self.n + most)
+        tables = (heads, self.hash_of, next_name, self.offsets, self.arena, self.more)
         self.n = kernels.remember(grams.text, grams.begin, grams.end, grams.hashes, self.d, self.n, self.limit, *tables)
 
     def of(self, column: int) -> list[str]:
         """Return the names kept for a column."""
-        names, i = [], int(self.heads[column]) & 0xFFFFFFFF
+        heads, next_name = self.links()
+        names, i = [], int(heads[column]) & 0xFFFFFFFF
         while i:
             names.append(self.name(i - 1))
-            i = int(self.next_name[i - 1])
+            i = int(next_name[i - 1])
         return names
 
     def state(self) -> dict[str, Array]:
@@ -174,6 +195,5 @@ class Names(Dictionary):
     def restore(self, state: dict[str, Array]) -> None:
         """Take the names of `state`."""
         super().restore(state)
-        self.next_name = np.zeros(self.n, np.int32)
-        kernels.link(frozen(self.hash_of), self.n, self.d, self.heads, self.next_name)
+        self._heads = self._next = None
         self.more[column_numbers(state, "more", self.d)] = 1
