@@ -1,9 +1,10 @@
 """Suites of rows: every speed is a ratio measured side by side in this run, with the quality beside it.
 
 A suite is a module of this folder with a function `rows(quick: bool) -> Iterator[Line]`. `Row` is the usual line; `Line` is
-what any line has. A suite may also have `ABOUT`, a paragraph for the page, and `charts(lines, folder)`, which draws
-pictures and returns their names with what they show. What a suite lacks (its module, a peer, the data) is a row that says
-so; a suite that fails is a row that says how, and the others go on.
+what any line has. A suite may also have `ABOUT`, a paragraph for the page; `charts(lines, folder)`, which draws pictures
+and returns their names with what they show; and `tables(lines)`, which yields what a full run writes into other pages: the
+path, the mark there, and the text. What a suite lacks (its module, a peer, the data) is a row that says so; a suite that
+fails is a row that says how, and the others go on.
 """
 
 from __future__ import annotations

@@ -227,7 +227,10 @@ def front(outcomes: Sequence[Outcome], about: dict[str, Any]) -> str:
 
 
 def write(outcomes: Sequence[Outcome], about: dict[str, Any], root: Path) -> list[Path]:
-    """Write the page and its pictures; return what was written. Without matplotlib the page has no pictures."""
+    """Write the page, its pictures and, of a full run, the tables of other pages; return what was written.
+
+    Without matplotlib the page has no pictures.
+    """
     folder = root / "docs" / "images"
     folder.mkdir(parents=True, exist_ok=True)
     pictures: dict[str, list[tuple[str, str]]] = {}
@@ -245,6 +248,9 @@ def write(outcomes: Sequence[Outcome], about: dict[str, Any], root: Path) -> lis
             raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes, more than {LARGEST:,}")
     text = root / "docs" / "benchmarks.md"
     text.write_text(page(outcomes, about, pictures), encoding="utf-8")
+    for outcome in outcomes if not about["quick"] else ():
+        make = getattr(outcome.module, "tables", None)
+        written += [put(*table, root) for table in (make(outcome.lines) if make else ())]
     return [text, *written, put("README.md", "separatrix bench", front(outcomes, about), root)]
 
 

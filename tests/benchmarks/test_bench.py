@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import separatrix
-from benchmarks import curves, growth, harness, report
+from benchmarks import curves, growth, harness, raw_files, report
 from separatrix.cli import app
 
 RUNNER = CliRunner()
@@ -31,6 +31,7 @@ ABOUT = {"date": "2026-11-15", "commit": "abc", "quick": True, "python": "3", "v
 ROOT = Path(__file__).parents[2]
 FRONT = re.compile(r"<!-- separatrix bench -->\n(.*?)<!-- end -->", re.S)
 ABOUT["machine"] = {"processor": "a processor", "cores": 2, "load": 0.1, "system": "Linux"}
+FULL = ABOUT | {"quick": False}
 
 
 def test_tasks_run_in_turn_and_what_warms_up_is_not_kept():
@@ -190,6 +191,23 @@ def test_the_page_is_written_with_its_pictures(suites, tmp_path, monkeypatch):
     assert "| RuntimeError: no such luck | **FAILED** |" in text
     assert "| a thing | ours | 1 · 1 · 1 s | theirs | 2 · 2 · 2 s | 2 | ≥ 1 |  | met |" in text
     assert "| data | **ours** | 0.8000 after 100 ms | 0.9000 | 200 ms | 0.8500 | 200 ms | first |" in text
+
+
+def test_a_full_run_writes_the_table_of_commands_into_its_page(suites, tmp_path):
+    page = tmp_path / "docs" / "command-line.md"
+    page.parent.mkdir()
+    for path, mark in ((page, "benchmarks.raw_files"), (tmp_path / "README.md", "separatrix bench")):
+        path.write_text(f"Text.\n<!-- {mark} -->\nold\n<!-- end -->\nMore.\n")
+    line = Row("Adult, 9 rows", "separatrix train a.csv", our_times=Times([2.0, 1.0], [3.0, 2.0]), value=0.87, floor=0.8)
+    outcomes = [Outcome("works", raw_files, [replace(line, note="on `test.csv`; 0.70 s of the time is the start of Numba")])]
+    report.write(outcomes, ABOUT, tmp_path)
+    assert "\nold\n" in page.read_text(), "a quick run leaves rows out"
+    report.write([replace(outcomes[0], lines=[*outcomes[0].lines, Row.missing("b", "", "no data")])], FULL, tmp_path)
+    assert "\nold\n" in page.read_text(), "the table is whole, or it stays"
+    assert page in report.write(outcomes, FULL, tmp_path)
+    row = "| Adult, 9 rows | `train a.csv` | 0.8700 on `test.csv` | 1.0 |"
+    head = "| data | command | accuracy | seconds |\n|---|---|---|---|"
+    assert page.read_text() == f"Text.\n<!-- benchmarks.raw_files -->\n{head}\n{row}\n<!-- end -->\nMore.\n"
 
 
 def test_the_readme_has_seven_of_the_lines_that_open_the_page():
