@@ -199,7 +199,7 @@ def test_a_full_run_writes_the_table_of_commands_into_its_page(suites, tmp_path)
     for path, mark in ((page, "benchmarks.raw_files"), (tmp_path / "README.md", "separatrix bench")):
         path.write_text(f"Text.\n<!-- {mark} -->\nold\n<!-- end -->\nMore.\n")
     line = Row("Adult, 9 rows", "separatrix train a.csv", our_times=Times([2.0, 1.0], [3.0, 2.0]), value=0.87, floor=0.8)
-    outcomes = [Outcome("works", raw_files, [replace(line, note="on `test.csv`; 0.70 s of the time is the start of Numba")])]
+    outcomes = [Outcome("works", raw_files, [replace(line, note="on `test.csv`; the start of Numba alone takes 0.70 s")])]
     report.write(outcomes, ABOUT, tmp_path)
     assert "\nold\n" in page.read_text(), "a quick run leaves rows out"
     report.write([replace(outcomes[0], lines=[*outcomes[0].lines, Row.missing("b", "", "no data")])], FULL, tmp_path)
