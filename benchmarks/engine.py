@@ -27,7 +27,7 @@ from benchmarks import datasets
 from benchmarks.harness import Quality, Row, installed
 from benchmarks.report import show
 from benchmarks.timing import in_turns
-from separatrix import AveragedPerceptron, Perceptron, TextFeatures, VotedPerceptron
+from separatrix import AveragedPerceptron, Perceptron, TextFeatures, VotedPerceptron, train
 from separatrix.engine.orders import order_for, visits
 from separatrix.engine.presenting import Problem
 from separatrix.engine.rows import Rows, frozen
@@ -176,12 +176,15 @@ def two_threads(quick: bool, repeats: int) -> Iterator[Row]:
         AveragedPerceptron(max_iter=1, random_state=0).fit(*data) for data in ((X, y), (S, labels), (D, digits))
     )
     features = TextFeatures().fit(texts)
-    auto = AveragedPerceptron(rule="pa1", C="auto", max_iter=2, random_state=0)
+    auto, few = AveragedPerceptron(rule="pa1", C="auto", max_iter=2, random_state=0), X[: n // 4]
+    of_few = y[: n // 4]
     tasks: dict[str, Callable[[], Any]] = {
         f"decision_function, dense {n:,} × 64": lambda: of_X.decision_function(X),
         f"decision_function, CSR {n // 2:,} × 47,000": lambda: of_S.decision_function(S),
         f"decision_function, dense {n // 10:,} × 784, 10 classes": lambda: of_D.decision_function(D),
         f'fit with C="auto", dense {n:,} × 64': lambda: auto.fit(X, y).coef_,
+        f"train(folds=4), CSR {n // 2:,} × 47,000": lambda: train(S, label=labels, passes=2, folds=4).estimator.coef_,
+        f"train(tune=True), dense {n // 4:,} × 64": lambda: train(few, label=of_few, passes=2, tune=True).estimator.coef_,
         f"TextFeatures.transform, {n // 20:,} texts": lambda: features.transform(texts).data,
     }
     before = os.environ.get("OMP_NUM_THREADS")
