@@ -96,6 +96,7 @@ def test_what_is_refused_leaves_no_trace(tmp_path, model):
         ("/predict", b'{"tokens": "Rome"}', 422, "must be a list of tokens"),
         ("/predict", b'{"tokens": ["Rome"]}', 422, "1 columns, but the model was trained on 2"),
         ("/learn", b'{"tokens": [["Rome", "N"]]}', 422, '"tags" is missing'),
+        ("/learn", b'{"tokens": [["Rome", "N"]], "tag": ["O"]}', 422, "unknown field 'tag'; did you mean 'tags'?"),
         ("/learn", b'{"tokens": [["Rome", "N"]], "tags": "O"}', 422, "must be a list of tags"),
         ("/learn", b'{"tokens": [["Rome", "N"]], "tags": []}', 422, "0 tags for 1 tokens"),
         ("/learn", b'{"tokens": [["late", "N"]], "tags": ["I-x"]}', 422, "forbids"),

@@ -36,11 +36,11 @@ def _errors(*statuses: int) -> dict[str, Any]:
 
 def document(field: str) -> dict[str, Any]:
     """Return the OpenAPI document of a server whose examples are in `field`: features, text, row or vector."""
-    example = {field: FIELDS[field]}
+    example, only = {field: FIELDS[field]}, {"additionalProperties": False}
     wish = {"type": "boolean", "default": False}
     schemas = SCHEMAS | {
-        "Example": object_of(example, cite=wish),
-        "LabelledExample": object_of(example | {"label": LABEL}, until_right=wish, pin=wish),
+        "Example": object_of(example, cite=wish, label=LABEL) | only,
+        "LabelledExample": object_of(example | {"label": LABEL}, until_right=wish, pin=wish) | only,
     }
 
     def body(schema: str, lines: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from separatrix.web.server.app import Gatekeeper, Tokens
-from separatrix.web.server.reading.request_reader import RequestError
+from separatrix.web.server.reading.request_errors import RequestError, check_fields
 from separatrix.web.skeleton import JSON, error_reply, skeleton
 from separatrix.web.tagging.journal import Journal
 
@@ -132,6 +132,7 @@ async def _content(request: Request) -> dict[str, Any]:
         raise RequestError(400, f"the body is not JSON: {error}") from None
     if not isinstance(content, dict) or ("tokens" in content) == ("sequences" in content):
         raise RequestError(422, 'the body must be {"tokens": […]} or {"sequences": [[…], …]}')
+    check_fields(content, ("tokens", "sequences", "tags"))
     return content
 
 

@@ -25,6 +25,7 @@ from separatrix.features.table import TableFeaturizer
 from separatrix.features.text import TextFeaturizer
 from separatrix.web.server.live.commits import SparseRows
 from separatrix.web.server.reading.request_errors import RequestError as RequestError
+from separatrix.web.server.reading.request_errors import check_fields
 from separatrix.web.server.reading.vectors import VectorReader, packed_vector, unpacked
 
 MOST_LETTERS = 1000
@@ -156,10 +157,12 @@ class RequestReader:
         labels: list[Any] = []
         marks: dict[str, list[int]] = {name: [] for name in MARKS}
         field = self.field
+        known = (field, "label", *(MARKS if labelled else ("cite",)), *(() if self._text_column is None else ("text",)))
         for i, line in enumerate(lines):
             try:
                 fields = orjson.loads(line)
                 inputs.append(self._row(fields) if field == "row" else fields[field])
+                check_fields(fields, known, place(i))
                 if labelled:
                     labels.append(fields["label"])
                     for name in MARKS:
