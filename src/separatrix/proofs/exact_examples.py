@@ -253,6 +253,8 @@ class SumOfExamples:
         self.is_ordinary = bool(((norms == 0) | ((norms > _SHORTEST) & (norms < _LONGEST))).all())
         self._columns: dict[int, dict[int, Fraction]] = {}
         self._by_column: Any = None
+        self._squares: list[float] = []
+        """‖w_k‖² of each class, rounded, once the vectors have been computed."""
 
     def _unit(self) -> float:
         return self.examples.unit + 2.02 * (len(self.terms) + 8) * _UNIT
@@ -261,20 +263,24 @@ class SumOfExamples:
         """Yield (classes, their vectors without the bias, their biases), a few classes at a time."""
         blocks, d = self.coefficients.shape[0], self.examples.d
         step = max(1, 2 * _BLOCK // max(1, d))
+        squares: list[float] = []
         for first in range(0, blocks, step):
             self.examples.pause()
             part = slice(first, min(blocks, first + step))
             vectors = self.coefficients[part] @ self.table.astype(np.float64)
             vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors)
             biases = np.asarray(self.coefficients[part].sum(axis=1)).reshape(-1) * self.examples.bias
+            squares += (np.einsum("ij,ij->i", vectors, vectors) + biases * biases).tolist()
             yield part, vectors, biases
+        self._squares = squares
 
     def length(self) -> Fraction:
         """Return an upper bound on ‖w‖."""
         with np.errstate(all="ignore"):
-            squares = [value for _, W, b in self._vectors() for value in (np.einsum("ij,ij->i", W, W) + b * b).tolist()]
+            for _ in self._vectors() if not self._squares else ():
+                pass
             error = self._unit() * float(np.sqrt(np.sum(self.bounds**2)))
-            bound = sqrt(sum(squares)) * (1 + 2 * (self.examples.m + len(squares) + 16) * _UNIT) + 1.01 * error
+            bound = sqrt(sum(self._squares)) * (1 + 2 * (self.examples.m + len(self._squares) + 16) * _UNIT) + 1.01 * error
         if not (self.is_ordinary and _TINY < bound < inf):  # only an exact sum could tell
             square = sum((value * value for value in self.examples.combination(self.witness).values()), Fraction(0))
             return Fraction(isqrt(square.numerator * square.denominator) + 1, square.denominator)

@@ -133,7 +133,8 @@ class WidePairs:
     def margin(self, best: Judgement, short: Judgement) -> MarginProof:
         """Return the interval that one sum proves from below and another from above."""
         least = best.least * (1 - self.slack)
-        direction, weights = self.witness(best.sum), self.witness(short.sum)
+        direction = self.witness(best.sum)
+        weights = direction if short is best else self.witness(short.sum)
         lower = least / (best.norm * (1 + 2 * self.slack))
         return MarginProof(direction, Fraction(least), weights, lower, short.upper * (1 + 2 * self.slack))
 
