@@ -40,8 +40,8 @@ MOST_KERNEL_MISTAKES = 3_000
 """With a kernel, a score is a sum over the mistakes, which the page computes."""
 MOST_FOR_BOUNDS = 5_000
 """The most examples for which the bound for inseparable data is evaluated; on more it takes too long."""
-PATIENCE = 5.0
-"""The time limit of a certificate, in seconds."""
+PATIENCE = 20.0
+"""The time limit of a certificate, in seconds. The first one on a machine compiles kernels for about five."""
 PREDICTS = {"AveragedPerceptron": "averaged", "VotedPerceptron": "voted", "PocketPerceptron": "pocket"}
 
 
