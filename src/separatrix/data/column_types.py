@@ -24,6 +24,7 @@ _WHOLE = r"^[+-]?\d{1,19}$"
 _LED = r"^[+-]?0\d"
 _UNLED = r"^[+-]?(0|[1-9]\d{0,18})$"
 _DIGITS = r"^[+-]?\d{19,}$"
+_LONG = r"^[+-]?\d{16,19}$"
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _WORDY = r"(?i)^[+-]?inf(inity)?$"
 _GROUPED = r"^[+-]?[1-9]\d{0,2}([,'’ ]\d{3})+(\.\d*)?$"
@@ -104,6 +105,12 @@ def inexact(column: Any) -> bool:
     if any(len(text) > 300 for text in long):  # more digits than float64 has
         return True
     return any(int(float(text)) != int(text) and not -(1 << 63) <= int(text) < 1 << 63 for text in long)
+
+
+def is_rounded(column: Any) -> bool:
+    """Tell whether a column of strings has a whole number that float64 rounds, as an account number may be."""
+    long = column.filter(pc.match_substring_regex(column, _LONG)).to_pylist()
+    return any(int(float(text)) != int(text) for text in long)
 
 
 def trimmed(column: Any, missing: Sequence[str]) -> Any:

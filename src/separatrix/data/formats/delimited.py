@@ -115,6 +115,8 @@ class DelimitedReader:
             kind = columns.kind_of(column, 1.0 if exact else columns.MOSTLY)
             if name == self.label and name not in self.options.types and columns.has_leading_zeros(column):
                 kind = TEXT
+            if not exact and kind == WHOLE and columns.is_rounded(column):
+                kind = TEXT
             self.kinds[name] = columns.wider(self.kinds.get(name), kind)
             if self.options.settle and name not in self.options.unused and columns.inexact(column):
                 raise DataError(

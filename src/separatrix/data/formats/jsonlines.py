@@ -62,6 +62,8 @@ class JsonReader:
         self.kinds: dict[str, str] = {}
         self.strays = StrayWords()
         self._met: dict[str, Counter[str]] = {}
+        self._rounded: set[str] = set()
+        """Keys with whole numbers that float64 does not hold exactly, such as account numbers."""
         self._parents: set[str] = set()
         head = stream.peek()
         sample = head[: head.rfind(b"\n") + 1] or head
@@ -86,6 +88,8 @@ class JsonReader:
             counts = self._met.setdefault(name, Counter())
             if (kind := _kind(value)) is not None and not (self.options.is_written(name) and self._says_nothing(value)):
                 counts[kind] += 1
+            if type(value) is int and abs(value) < 1 << 63 and float(value) != value:
+                self._rounded.add(name)
 
     def _forget_empty_parents(self) -> None:
         """Have no column for a key that holds nothing where it does not hold an object."""
@@ -102,7 +106,7 @@ class JsonReader:
         for name, counts in self._met.items():
             exact = self.options.settle or name == self.label
             kind = _common(counts, 1.0 if exact else columns.MOSTLY)
-            kind = NUMBER if kind == WHOLE and not exact else kind
+            kind = NUMBER if kind == WHOLE and not exact and name not in self._rounded else kind
             self.kinds[name] = self.options.kind_of(name) or kind
             if self.options.is_written(name) and 2 * (counts[WHOLE] + counts[NUMBER]) > counts.total():
                 self.kinds[name] = NUMBER

@@ -14,11 +14,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow.compute as pc
 
 from separatrix.data import column_types as reading
 from separatrix.data.arrow_arrays import numpy_array, text_array
 from separatrix.data.errors import shown
+from separatrix.engine.rows import Floats
 from separatrix.features.columns import date_forms, notations, sets
 from separatrix.features.columns.arrow_columns import BOOLEAN, DATE, NUMBER, SET, TEXT
 from separatrix.features.columns.categories import UNIT
@@ -121,12 +123,22 @@ def chosen(name: str, role: str, kind: str | None, column: Any) -> Role:
 
 def _of_numbers(name: str, column: Any, names: Sequence[str]) -> Role:
     """Numbers are numbers, unless they identify the rows."""
-    signs = signs_of(name, numpy_array(column), names)
+    values = numpy_array(column)
+    signs = signs_of(name, values, names)
     if not signs.words:
-        return Role("number")
+        return Role("number", _rounding(name, values))
     if signs.enough:
         return Role(DROP, f"{signs.of(name)}: left out; keep it with roles={{{name!r}: 'number'}}")
     return Role("number", f"{signs.of(name)}: kept; leave it out with roles={{{name!r}: 'drop'}}")
+
+
+def _rounding(name: str, values: Floats) -> str:
+    """Say so where most values are whole numbers of 2⁵³ to 2⁶⁴, such as account numbers: float64 drops their last digits."""
+    sizes = np.abs(values[values == values])
+    if not len(sizes) or np.median(sizes) < 2.0**53 or sizes.max() > 2.0**64:
+        return ""
+    what = f"column {name!r} has whole numbers of 2⁵³ and more, whose last digits are lost"
+    return f"{what}; keep them as they are with roles={{{name!r}: 'category'}}"
 
 
 def _of_text(name: str, values: Any) -> Role:
