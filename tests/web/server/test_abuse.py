@@ -307,7 +307,7 @@ def test_the_whole_process_stays_within_its_memory(tmp_path):
     """Features are added until that is refused, with a snapshot each second, while large predictions come all the time."""
     limit, statuses = 700 * MB, Counter()
     with served(tmp_path / "state", "--max-memory", "700M", "--snapshot-every", "1") as server:
-        client = server.client(patience=0)
+        client = server.client(patience=60)  # what is refused because of the large requests is sent again
         list(client.learn_many([(x, f"c{i % 20}") for i, (x, _) in enumerate(examples(60))]))
         large, ended = b"\n".join([b'{"features": {"f1": 1}}'] * 100_000), threading.Event()
 
