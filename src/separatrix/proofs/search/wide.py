@@ -37,13 +37,13 @@ from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
 WIDE = 2000
 """Data with more weights than this are proven about here."""
 _UNIT = 2.0**-53
-_FINE, _SHORT = 2.0**40, 2.0**12
+_FINE, _SHORT = 2.0**40, 2.0**16
 """Multipliers are rounded to integers up to the first where a separator is sought, and to the second for a margin."""
 _SCORES_AT_ONCE = 1 << 22
 _MOST_TWINS = 1000
 _GOOD_GAP = 0.01
 """The relative width of the margin's interval at which the descent ends."""
-_PERCEPTRON_PASSES, _MOST_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 300, 64
+_PERCEPTRON_PASSES, _MOST_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 300, 48
 _BATCH, _ROUNDS, _MOST_PAIRS = 300, 60, 3000
 _WITNESS_CELLS = 2_000_000
 _DIRECTION_CELLS = 2_000_000
@@ -185,22 +185,29 @@ class WidePairs:
         return best, short
 
     def descent(self, passes: int, top: float, until: float = np.inf) -> Iterator[Judgement]:
-        """Descend in the dual of the largest margin, and yield what its multipliers prove after 1, 2, 4, … passes."""
+        """Descend in the dual of the largest margin, and yield what its multipliers prove after 1, 2, 4, … passes.
+
+        From eight passes on their means over the passes since the last time are tried, too: a pass fits each row at the cost
+        of those before it, so the smallest lead, on which the lower end depends, swings from pass to pass.
+        """
         pairs = self.pairs
         if not (pairs.bias or pairs.norms.all()):
             return
         cost = np.full(self.rows.n, np.inf)
         codes = pairs.codes.astype(np.int32)
         problem = MarginProblem(self.rows, codes, pairs.K, cost, AUGMENTED if pairs.bias else ABSENT)
-        begun = time.monotonic()
+        begun, total = time.monotonic(), np.zeros(0)
         for number, alpha in enumerate(problem.passes(0), 1):
             check_time()
+            total = total + alpha if total.size else alpha.copy()
             each = (time.monotonic() - begun) / number  # seconds a pass; judging takes about as long
             is_last = number >= passes or time.monotonic() + 3 * each > until
             if number & (number - 1) == 0 or is_last:
-                total = self._rounded(alpha, top)
-                if total.pairs.size:
-                    yield self.judged(total)
+                for multipliers in (alpha, total) if number >= 8 else (alpha,):
+                    rounded = self._rounded(multipliers, top)
+                    if rounded.pairs.size:
+                        yield self.judged(rounded)
+                total = np.zeros(0)
             if is_last:
                 return
 
