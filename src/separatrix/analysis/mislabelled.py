@@ -11,14 +11,16 @@ The margin detects flipped labels best and counts most (`benchmarks/certificates
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from separatrix.analysis.contradictions import Contradictions
 from separatrix.engine.labels import Codes, check_two_classes, encode
-from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.engine.rows import Array, Floats, Ints, Rows
 from separatrix.learners.linear import AveragedLearner, LastLearner
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.search.pairs import Pairs
@@ -26,6 +28,12 @@ from separatrix.proofs.search.pairs import Pairs
 _FOLDS, _REPEATS, _PASSES = 10, 2, 10
 _WITNESS_CELLS = 2_000_000
 _WITNESS_SECONDS = 2.0
+_PROBE = 2_000
+"""So many rows are trained on first, to tell how long a pass takes."""
+_LEAST_ROWS = 1_000
+"""A training has so many rows, however little time is left."""
+_SCORES = 2_000_000
+"""So many scores are computed at a time."""
 
 
 class Suspect(NamedTuple):
@@ -40,13 +48,44 @@ class Suspect(NamedTuple):
     witness: float
 
 
-class Suspects(list[Suspect]):
-    """All examples, the most suspicious first."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Suspects(Sequence[Suspect]):
+    """All examples, the most suspicious first; `notes` tells what a time limit left out.
 
-    @property
-    def rows(self) -> Array:
-        """The rows, the most suspicious first."""
-        return np.asarray([suspect.row for suspect in self])
+    The evidence is kept in columns, by row, and an example is put together when it is asked for.
+    """
+
+    rows: Ints
+    """The rows, the most suspicious first."""
+    classes: Array
+    codes: Codes
+    suggested: Ints
+    suspicion: Floats
+    margin: Floats
+    mistakes: Floats
+    witness: Floats
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Suspect: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Suspect]: ...
+
+    def __getitem__(self, place: int | slice) -> Suspect | list[Suspect]:
+        chosen = self.rows[place]
+        return [self._suspect(int(row)) for row in chosen] if isinstance(place, slice) else self._suspect(int(chosen))
+
+    def _suspect(self, row: int) -> Suspect:
+        label, suggested = (
+            value.item() if isinstance(value, np.generic) else value
+            for value in (self.classes[self.codes[row]], self.classes[self.suggested[row]])
+        )
+        evidence = (float(column[row]) for column in (self.suspicion, self.margin, self.mistakes, self.witness))
+        return Suspect(row, label, suggested, *evidence)
 
     def __repr__(self) -> str:
         lines = [f"{'row':>8}  {'label':<14}{'suggested':<14}{'margin':>8}{'mistakes':>10}{'witness':>9}"]
@@ -54,14 +93,15 @@ class Suspects(list[Suspect]):
             f"{s.row:>8}  {s.label!s:<14.13}{s.suggested!s:<14.13}{s.margin:>8.3f}{s.mistakes:>10.2f}{s.witness:>9.4f}"
             for s in self[:10]
         ]
+        lines += [f"The time limit left {note}." for note in self.notes]
         return "\n".join([f"{len(self):,} examples, the most suspicious first", *lines])
 
 
 def suspects(X: Any, y: Any, *, random_state: int = 0, time_limit: float | None = None) -> Suspects:
     """Rank the examples by how likely their label is wrong, with the evidence.
 
-    After `time_limit` seconds the evidence gathered so far is ranked: fewer repetitions, and no witnesses. One training is
-    never cut short, as without any there is nothing to rank by.
+    With a `time_limit` in seconds there are as many trainings and passes as it allows, on a sample of the rows where it does
+    not allow a pass over all; rows that it leaves no time for have the margin NaN. `notes` tells what it left out.
 
     Examples
     --------
@@ -79,101 +119,145 @@ def suspects(X: Any, y: Any, *, random_state: int = 0, time_limit: float | None 
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
     check_two_classes(classes)
-    margin, suggested = _held_out_margins(rows, codes, len(classes), random_state, begun + 0.7 * limit)
-    mistakes = _repeated_mistakes(rows, codes, random_state, begun + 0.9 * limit)
-    witness = _witness_weight(rows, codes, len(classes), begun + limit)
+    notes: list[str] = []
+    margin, suggested = _held_out_margins(rows, codes, len(classes), random_state, begun + 0.7 * limit, notes)
+    mistakes = _repeated_mistakes(rows, codes, random_state, begun + 0.9 * limit, notes)
+    witness = _witness_weight(rows, codes, len(classes), begun + limit, notes)
     suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
     ranked = np.argsort(-suspicion, kind="stable")
-    return Suspects(
-        Suspect(
-            int(i),
-            classes[codes[i]].item() if isinstance(classes[codes[i]], np.generic) else classes[codes[i]],
-            classes[suggested[i]].item() if isinstance(classes[suggested[i]], np.generic) else classes[suggested[i]],
-            float(suspicion[i]),
-            float(margin[i]),
-            float(mistakes[i]),
-            float(witness[i]),
-        )
-        for i in ranked
-    )
+    return Suspects(ranked, classes, codes, suggested, suspicion, margin, mistakes, witness, tuple(notes))
 
 
 def _standard(values: Floats) -> Floats:
-    spread = values.std()
-    return np.asarray((values - values.mean()) / spread if spread else np.zeros(len(values)))
+    """Return the values with mean 0 and deviation 1; 0 in place of NaN, which speaks neither for a label nor against it."""
+    known = values[~np.isnan(values)]
+    spread = known.std() if known.size else 0.0
+    return np.asarray(np.nan_to_num((values - known.mean()) / spread) if spread else np.zeros(len(values)))
 
 
-def _held_out_margins(rows: Rows, codes: Codes, n_classes: int, seed: int, deadline: float) -> tuple[Floats, Array]:
+def _held_out_margins(
+    rows: Rows, codes: Codes, n_classes: int, seed: int, deadline: float, notes: list[str]
+) -> tuple[Floats, Ints]:
     """Return the mean normalised lead of each example's class under learners that did not see it, and the best class."""
     rng = np.random.default_rng(seed)
     norms = np.sqrt(rows.squared_norms() + 1.0)
     total = np.zeros((rows.n, n_classes))
-    counted = np.zeros(rows.n)
-    plan = _plan(rows, codes, deadline)
+    counted, is_late = np.zeros(rows.n), np.zeros(rows.n, bool)
+    plan, trainings = _plan(rows, codes, deadline), 0
     for repeat in range(plan.repeats):
         fold = rng.permutation(rows.n) % plan.folds
         for k in range(plan.folds):
-            if repeat and time.monotonic() > deadline:
-                break
-            in_training = fold != k
-            if len(np.unique(codes[in_training])) < n_classes:
+            which = np.flatnonzero(fold == k)
+            if trainings and time.monotonic() > deadline:
+                is_late[which] = counted[which] == 0
+                continue
+            if not np.bincount(codes[fold != k], minlength=n_classes).all():
                 continue
             model = AveragedLearner(max_iter=plan.passes, random_state=seed + repeat)
-            model.fit(rows.source, codes, sample_weight=in_training.astype(float))
-            which = np.flatnonzero(~in_training)
-            scores = rows.scores(model.coef_, model.intercept_, which)
-            scores = np.hstack([-scores, scores]) if n_classes == 2 else scores
+            if plan.most < rows.n:
+                some = _sample(codes, np.flatnonzero(fold != k), plan.most, rng)
+                model.fit(rows.source[some], codes[some])
+            else:
+                model.fit(rows.source, codes, sample_weight=(fold != k).astype(float))
+            trainings += 1
             size = np.sqrt(np.sum(model.coef_**2) + np.sum(model.intercept_**2)) or 1.0
-            total[which] += scores / size / norms[which, None]
-            counted[which] += 1
-    scores = total / np.maximum(counted, 1)[:, None]
+            step = max(1, _SCORES // n_classes)
+            for part in (which[begin : begin + step] for begin in range(0, len(which), step)):
+                if time.monotonic() > deadline and counted.any():
+                    is_late[part] = counted[part] == 0
+                    continue
+                scores = rows.scores(model.coef_, model.intercept_, part)
+                scores = np.hstack([-scores, scores]) if n_classes == 2 else scores
+                total[part] += scores / size / norms[part, None]
+                counted[part] += 1
+    notes += plan.notes(rows.n, trainings, int(is_late.sum()))
+    total /= np.maximum(counted, 1)[:, None]
     every = np.arange(rows.n)
-    own = scores[every, codes]
-    scores[every, codes] = -np.inf
-    rival = np.argmax(scores, axis=1)
-    lead = own - scores[every, rival]
+    own = total[every, codes]
+    total[every, codes] = -np.inf
+    rival = np.argmax(total, axis=1)
+    lead = own - total[every, rival]
+    lead[is_late] = np.nan
     return lead, np.where(lead < 0, rival, codes)
 
 
+def _sample(codes: Codes, allowed: Ints, most: int, rng: np.random.Generator) -> Ints:
+    """Return about so many of the allowed rows, with at least one of each class that these have."""
+    some = allowed[rng.integers(0, len(allowed), most)]
+    missing = np.flatnonzero(np.bincount(codes[some], minlength=int(codes.max()) + 1) == 0)
+    first = [members[:1] for k in missing if (members := allowed[codes[allowed] == k]).size]
+    return np.unique(np.concatenate([some, *first]))
+
+
 class _Plan(NamedTuple):
-    """How many parts the examples are dealt into, how often, and how many passes a training makes."""
+    """How many parts the examples are dealt into, how often, and how many passes a training makes over how many rows."""
 
     folds: int
     repeats: int
     passes: int
+    most: int
+
+    def notes(self, n: int, trainings: int, n_late: int) -> list[str]:
+        """Tell what is less than without a limit."""
+        usual = min(_FOLDS, n) * _REPEATS
+        sizes = [f"{self.passes} of {_PASSES} passes"] if self.passes < _PASSES else []
+        sizes += [f"on {self.most:,} of {n:,} rows"] if self.most < n else []
+        notes = []
+        if sizes or self.folds * self.repeats < usual or n_late:
+            notes.append(f"{trainings} of {usual} trainings" + (f", {' '.join(sizes)} each" if sizes else ""))
+        return notes + ([f"{n_late:,} rows without a margin"] if n_late else [])
 
 
 def _plan(rows: Rows, codes: Codes, deadline: float) -> _Plan:
-    """Return how much of the usual trainings there is time for, by the time of a single pass; at least two folds."""
+    """Return how much of the usual trainings there is time for, by the time of a pass over some rows; at least two folds."""
     folds = min(_FOLDS, rows.n)
     if deadline == np.inf:
-        return _Plan(folds, _REPEATS, _PASSES)
-    begun = time.monotonic()
-    AveragedLearner(max_iter=1).fit(rows.source, codes)
-    affordable = int((deadline - time.monotonic()) / (1.2 * (time.monotonic() - begun)))
+        return _Plan(folds, _REPEATS, _PASSES, rows.n)
+    size, every, rng = min(rows.n, _PROBE), np.arange(rows.n), np.random.default_rng(0)
+    while True:  # over four times as many rows, as long as that takes little of the time
+        some = _sample(codes, every, size, rng) if size < rows.n else slice(None)
+        begun = time.monotonic()
+        AveragedLearner(max_iter=1).fit(rows.source[some], codes[some])
+        spent, left = time.monotonic() - begun, deadline - time.monotonic()
+        if size == rows.n or 32 * spent > left:
+            break
+        size = min(rows.n, 4 * size)
+    affordable = max(0.0, left) / (1.2 * spent) * size / rows.n
     if affordable >= folds * _REPEATS:
-        return _Plan(folds, _REPEATS, min(_PASSES, affordable // (folds * _REPEATS)))
-    return _Plan(min(folds, max(2, affordable)), 1, 1)
+        return _Plan(folds, _REPEATS, min(_PASSES, int(affordable) // (folds * _REPEATS)), rows.n)
+    if affordable >= 2:
+        return _Plan(min(folds, int(affordable)), 1, 1, rows.n)
+    return _Plan(min(folds, 2), 1, 1, min(rows.n, max(_LEAST_ROWS, int(affordable / 2 * rows.n))))
 
 
-def _repeated_mistakes(rows: Rows, codes: Codes, seed: int, deadline: float) -> Floats:
-    """Return the share of its presentations at which each example was a mistake."""
+def _repeated_mistakes(rows: Rows, codes: Codes, seed: int, deadline: float, notes: list[str]) -> Floats:
+    """Return the share of its presentations at which each example was a mistake; zeros where there is no time for a pass."""
     counts, presentations = np.zeros(rows.n), 0
-    plan = _plan(rows, codes, deadline)
+    plan = _plan(rows, codes, deadline) if time.monotonic() < deadline else None
+    if plan is None or plan.most < rows.n:
+        notes.append("no mistakes counted")
+        return counts
+    is_late = plan.passes < _PASSES
     for repeat in range(_REPEATS):
         if repeat and time.monotonic() > deadline:
+            is_late = True
             break
         model = LastLearner(max_iter=plan.passes, random_state=seed + repeat).fit(rows.source, codes)
         counts += np.bincount(model.ledger_.example, minlength=rows.n)
         presentations += model.n_iter_
+    if is_late:
+        notes.append(f"{presentations} of {_REPEATS * _PASSES} passes to count mistakes")
     return counts / presentations
 
 
-def _witness_weight(rows: Rows, codes: Codes, n_classes: int, deadline: float) -> Floats:
+def _witness_weight(rows: Rows, codes: Codes, n_classes: int, deadline: float, notes: list[str]) -> Floats:
     """Return the weight of each example in disjoint exact witnesses; zeros where the data are too large for the search."""
     weight = np.zeros(rows.n)
     pairs = Pairs(rows, codes, n_classes, True)
-    if pairs.count * pairs.dim > _WITNESS_CELLS or time.monotonic() > deadline:
+    if pairs.count * pairs.dim > _WITNESS_CELLS:
+        return weight
+    if time.monotonic() > deadline:
+        notes.append("no witnesses sought")
         return weight
     search = Contradictions(pairs, "mistake", min(deadline, time.monotonic() + _WITNESS_SECONDS))
     for witness in search.disjoint():
