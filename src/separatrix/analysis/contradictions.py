@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp, nnls
 from scipy.sparse import csr_array
 
 from separatrix.engine.rows import Floats, Ints
+from separatrix.proofs.clock import TimeUp, check_time, watched
 from separatrix.proofs.proof import Witness
 from separatrix.proofs.search.exact_signs import is_balanced
 from separatrix.proofs.search.pairs import Pairs
@@ -25,6 +27,8 @@ _CELLS = 2_000_000
 _MOST_DIMENSIONS = 1000
 _FEW = 20
 """Around one example a witness is sought among so many pairs for each dimension, then among ten times as many."""
+_STEP_SECONDS = 1e-9
+"""A step of non-negative least squares takes up to so long for each number."""
 
 
 class Contradictions:
@@ -51,7 +55,12 @@ class Contradictions:
     @cached_property
     def Z(self) -> Floats:  # noqa: N802
         """The vectors of all pairs in the scaled coordinates, each of size 1."""
-        return self.vectors(np.arange(len(self.pair_numbers)))
+        Z = np.empty((len(self.pair_numbers), self.pairs.dim))
+        step = max(1, _CELLS // self.pairs.dim)
+        for begin in range(0, len(Z), step):
+            check_time()
+            Z[begin : begin + step] = self.vectors(np.arange(begin, min(begin + step, len(Z))))
+        return Z
 
     def vectors(self, which: Ints) -> Floats:
         """Return the vectors of some pairs in the scaled coordinates, each of size 1."""
@@ -93,10 +102,12 @@ class Contradictions:
     def _exact_witness(self, support: Ints) -> Witness | None:
         """Return the witness on these pairs with exact weights, or None if they have none."""
         numbers = self.pair_numbers[support]
-        weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
-        if weights is None or min(weights) <= 0 or not self.strict[support].any():
-            return None
-        return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
+        with watched(self.deadline), suppress(TimeUp):
+            weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
+            if weights is None or min(weights) <= 0 or not self.strict[support].any():
+                return None
+            return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
+        return None
 
     def disjoint(self, allowed: NDArray[np.bool_] | None = None, until: float = np.inf) -> list[Witness]:
         """Return witnesses that share no row, until no more are found or time is up: each contains a mistake of its own."""
@@ -106,15 +117,13 @@ class Contradictions:
             allowed[list(witness.rows)] = False
         return witnesses
 
-    def around(self, mistakes: Ints, leads: Floats, until: float) -> Iterator[Witness]:
-        """Yield disjoint witnesses, each with one of these pairs and otherwise pairs with a positive lead.
+    def around(self, mistakes: Ints, rights: Ints, until: float) -> Iterator[Witness]:
+        """Yield disjoint witnesses, each with one of some pairs and otherwise `rights`, sorted by their positive leads.
 
         Such a witness writes −a as a non-negative combination of other pairs. Non-negative least squares finds one with at
         most `dim` of them, if a few hundred pairs suffice; those close to the boundary, of which more are drawn, suffice
         soonest. The pairs are chosen and solved in floating point, and the weights are exact.
         """
-        rights = np.flatnonzero(leads > 0)
-        rights = rights[np.argsort(leads[rights], kind="stable")]
         used = np.zeros(self.n, bool)
         for pair in mistakes.tolist():
             if time.monotonic() > until or self.pairs.dim > _MOST_DIMENSIONS:
@@ -125,18 +134,23 @@ class Contradictions:
                 count = min(few * self.pairs.dim, _CELLS // self.pairs.dim)
                 rights = rights[~used[self.rows_of[rights]]]
                 chosen = rights[np.unique((len(rights) * self.rng.random(count) ** 2).astype(np.int64))]
-                witness = self._combined(pair, chosen[self.rows_of[chosen] != self.rows_of[pair]])
+                witness = self._combined(pair, chosen[self.rows_of[chosen] != self.rows_of[pair]], until)
                 if witness is not None:
                     used[list(witness.rows)] = True
                     yield witness
                     break
 
-    def _combined(self, pair: int, others: Ints) -> Witness | None:
-        """Return a witness of one pair and some of the others, or None if none was found."""
-        if not others.size:
+    def _combined(self, pair: int, others: Ints, until: float) -> Witness | None:
+        """Return a witness of one pair and some of the others, or None if none was found in time."""
+        seconds = until - time.monotonic()
+        if not others.size or seconds <= 0:
             return None
+        steps = int(seconds / (_STEP_SECONDS * len(others) * self.pairs.dim))
+        if steps < min(self.pairs.dim, len(others)):  # a witness has about as many examples, and each takes a step
+            return None
+        steps = min(3 * len(others), steps)
         try:
-            weights, rest = nnls(self.vectors(others).T, -self.vectors(np.array([pair]))[0])
+            weights, rest = nnls(self.vectors(others).T, -self.vectors(np.array([pair]))[0], maxiter=steps)
         except RuntimeError:
             return None
         return self._exact_witness(np.append(others[weights > 0], pair)) if rest < 1e-9 else None

@@ -29,7 +29,7 @@ from scipy.optimize import linprog
 
 from separatrix.analysis.contradictions import Contradictions, minimum_hitting_set
 from separatrix.engine.labels import check_two_classes, encode
-from separatrix.engine.rows import Array, Floats, Rows
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.learners.linear import AveragedLearner, PocketLearner
 from separatrix.proofs.clock import TimeUp, watched
@@ -48,6 +48,12 @@ _TRIMS, _PASSES = 10, 30
 _FAR_WRONG = 0.1
 """A lead below minus this share of the median size is far on the wrong side."""
 _SAMPLE, _TINY = 10_000, 1e-100
+_LEAST_SECONDS, _GRACE = 0.01, 0.5
+"""Seconds for the search where reading took the time; and those that the last exact count may take beyond the limit."""
+_MOST_SORTED = 2_000_000
+"""Of more pairs, about so many are drawn, around which witnesses are sought."""
+_LEAST_SQUARES_SECONDS = 2e-9
+"""A singular value decomposition takes up to so long for each product of n, d and the smaller of the two."""
 _LINE_CELLS = 40_000_000
 """Line searches keep the vectors of all pairs in memory, up to so many numbers."""
 
@@ -126,13 +132,16 @@ def fewest_mistakes(
         raise ValueError(f"tie must be one of {sorted(TIES)}, not {tie!r}")
     if not (isinstance(time_limit, Real) and time_limit > 0):
         raise ValueError(f"time_limit must be a positive number of seconds, not {time_limit!r}")
+    deadline = time.monotonic() + float(time_limit)
     rows, labels, _ = read_examples(X, y)
     classes, codes = encode(labels)
     check_two_classes(classes)
     tie_code(tie, len(classes), "joint")
-    search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, time.monotonic() + float(time_limit))
-    with np.errstate(all="ignore"):  # where floating point overflows, exact arithmetic refuses what it found
-        search.run(float(time_limit))
+    search = _Search(Pairs(rows, codes, len(classes), bool(fit_intercept)), tie, deadline)
+    # Where floating point overflows, exact arithmetic refuses what it found.
+    with np.errstate(all="ignore"), watched(deadline + _GRACE), suppress(TimeUp):
+        search.run(max(_LEAST_SECONDS, search.left()))
+    search.take_constant()
     W = np.asarray(search.best_w).reshape(search.pairs.blocks, -1)
     d = rows.d
     intercept = W[:, d] if fit_intercept else np.zeros(len(W))
@@ -148,7 +157,8 @@ class _Search(Contradictions):
         self.lower = 0
         self.proof: list[Witness] = []
         self.witnesses: list[Witness] = []
-        self.upper, self.mistaken, self.trims = self.n + 1, np.arange(self.n), 0
+        self.upper, self.mistaken = self.n + 1, np.arange(self.n)
+        self.trims, self.quickest_trim = 0, 0.0
         self.best_w: Floats | Sequence[Fraction] = np.zeros(pairs.dim)
         self._take(np.zeros(pairs.dim))
 
@@ -193,9 +203,23 @@ class _Search(Contradictions):
     def _take(self, w: Floats | Sequence[Fraction]) -> None:
         signs = exact_signs(self.pairs, w)[self.pair_numbers]
         is_wrong = (signs < 0) | ((signs == 0) & self.strict)
-        mistaken = np.unique(self.rows_of[is_wrong])
+        is_mistaken = np.zeros(self.n, bool)
+        is_mistaken[self.rows_of[is_wrong]] = True
+        mistaken = np.flatnonzero(is_mistaken)
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken
+
+    def take_constant(self) -> None:
+        """Take the classifier that always answers with the largest class, if nothing better was found in time."""
+        if not self.pairs.bias:
+            return
+        sizes = np.bincount(self.pairs.codes)
+        largest = int(np.argmax(sizes))
+        if self.n - sizes[largest] < self.upper:
+            W = np.zeros((self.pairs.blocks, self.pairs.m))
+            W[largest if self.pairs.K > 2 else 0, -1] = 1.0 if self.pairs.K > 2 or largest == 1 else -1.0
+            self.mistaken = np.flatnonzero(self.pairs.codes != largest)
+            self.upper, self.best_w = len(self.mistaken), W.reshape(-1)
 
     def trim(self, until: float) -> None:
         """Train again and again without the examples that are far on the wrong side (the ramp loss).
@@ -205,17 +229,19 @@ class _Search(Contradictions):
         kept, passes = np.ones(self.n), 1
         for number in range(_TRIMS):
             left = until - time.monotonic()
-            is_late = left <= 0 and (number > 0 or self.trims > 0)  # some classifier is needed
+            is_late = left <= self.quickest_trim and (number > 0 or self.trims > 0)  # some classifier is needed
             if is_late or self.upper <= self.lower or len(np.unique(self.pairs.codes[kept > 0])) < self.pairs.K:
                 return
             begun = time.monotonic()
             learner = AveragedLearner(**self._options, max_iter=passes, random_state=self.trims)
             w = self._weights(learner.fit(self._scaled_source, self.pairs.codes, sample_weight=kept))
             self.offer(w)
-            leads = self.pairs.leads(w / self.scales).reshape(self.n, -1).min(axis=1)
+            leads, _ = self.pairs.smallest_leads(w / self.scales)
             kept = (leads > -_FAR_WRONG * np.median(np.abs(leads))).astype(np.float64)
             self.trims += 1
-            passes = max(1, min(_PASSES, int(left / 4 / (time.monotonic() - begun) * passes)))
+            spent = time.monotonic() - begun
+            self.quickest_trim = min(spent, self.quickest_trim or spent)
+            passes = max(1, min(_PASSES, int(left / 4 / spent * passes)))
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -260,7 +286,7 @@ class _Search(Contradictions):
             self.offer(self._weights(pocket.fit(self._scaled_source, self.pairs.codes)))
         if self.pairs.K > 2 or self.n * self.pairs.dim > _LINE_CELLS:
             return
-        if time.monotonic() < until:
+        if _LEAST_SQUARES_SECONDS * self.Z.size * min(self.Z.shape) < until - time.monotonic():
             self.offer(_least_squares(self.Z))
         while time.monotonic() < until and self.upper > self.lower:
             best = np.asarray(self.best_w) * self.scales
@@ -293,9 +319,25 @@ class _Search(Contradictions):
 
     def pack_around(self, until: float) -> None:
         """Raise the lower bound by disjoint witnesses around the mistakes of the best w, the worst first."""
-        leads = self.pairs.leads(np.asarray(self.best_w))[self.pair_numbers] / self.pairs.norms[self.rows_of]
-        wrong = np.flatnonzero(leads < 0)
-        self._prove(list(self.around(wrong[np.argsort(leads[wrong], kind="stable")], leads, until)))
+        places, leads = self._some_leads(np.asarray(self.best_w))
+        wrong, rights = (places[which[np.argsort(leads[which], kind="stable")]] for which in _by_sign(leads))
+        self._prove(list(self.around(wrong, rights, until)))
+
+    def _some_leads(self, w: Floats) -> tuple[Ints, Floats]:
+        """Return the places of pairs in `pair_numbers`, and their leads over the lengths of their rows.
+
+        These are all pairs, or those of a random sample of the rows where they are too many to be sorted in a moment.
+        """
+        each = self.pairs.K - 1
+        if len(self.pair_numbers) <= _MOST_SORTED:
+            rows, which = np.arange(self.n), NO_ORDER
+        else:
+            rows = which = np.unique(self.rng.integers(0, self.n, max(1, _MOST_SORTED // each)))
+        leads = self.pairs.leads(w, which)
+        if each > 1:
+            leads = leads[(np.arange(each + 1) != self.pairs.codes[rows][:, None]).reshape(-1)]
+        places = (rows[:, None] * each + np.arange(each)).reshape(-1)
+        return places, leads / np.repeat(self.pairs.norms[rows], each)
 
     def _prove(self, disjoint: list[Witness]) -> None:
         if len(disjoint) > self.lower:
@@ -350,6 +392,10 @@ class _Search(Contradictions):
         self.hit(self.deadline - _LAST_LOOK * time_limit)
         if self.lower < self.upper:
             self.improve(self.deadline)
+
+
+def _by_sign(leads: Floats) -> tuple[Ints, Ints]:
+    return np.flatnonzero(leads < 0), np.flatnonzero(leads > 0)
 
 
 def _counted(number: int) -> str:

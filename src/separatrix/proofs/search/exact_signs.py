@@ -45,12 +45,18 @@ def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
         return np.zeros(len(pairs.exist), np.int8)
     length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
     with np.errstate(all="ignore"):
-        leads = pairs.leads(floats)
         scores_per_lead = 1 if pairs.K == 2 else 2
         error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
         error[~((pairs.norms > _SHORTEST) & (pairs.norms < _LONGEST))] = np.inf
-        certain = np.abs(leads) > (error if pairs.K == 2 else np.repeat(error, pairs.K))
-    signs = np.where(leads > 0, 1, -1).astype(np.int8)
+        signs, certain, width = (
+            np.empty_like(pairs.exist, np.int8),
+            np.empty_like(pairs.exist),
+            1 if pairs.K == 2 else pairs.K,
+        )
+        for begin, end, leads in pairs.blocks_of_leads(floats):
+            part, bound = slice(begin * width, end * width), error[begin:end]
+            signs[part] = np.where(leads > 0, 1, -1)
+            certain[part] = np.abs(leads) > (bound if width == 1 else np.repeat(bound, width))
     signs[~pairs.exist] = 0
     doubtful = np.flatnonzero(~certain & pairs.exist)
     if doubtful.size:

@@ -26,6 +26,7 @@ from separatrix.proofs.clock import check_time
 from separatrix.proofs.search.pairs import Pairs
 
 _MANY_WEIGHTS = 200
+_MANY_ROWS, _ROWS_AT_ONCE = 10_000, 1_000
 _STEPS = 120
 _LEAST_RIDGE = 1e-13
 _FLAT = 1e-11
@@ -80,7 +81,7 @@ def descend(pairs: Pairs, scales: Floats) -> Descent:
         short = np.maximum(0.0, 1.0 - leads)  # exactly 0 at a row's own class, whose lead is infinite
         pull = -short
         pull[every, codes] = short.sum(axis=1)
-        downhill = np.asarray(A.T @ pull).T
+        downhill = _gradient(A, pull)
         while np.abs(downhill - ridge * W).max() < _FLAT * (short.sum() + 1.0) and ridge > _LEAST_RIDGE:
             ridge *= 0.01
         if ridge <= _LEAST_RIDGE:
@@ -97,6 +98,18 @@ def descend(pairs: Pairs, scales: Floats) -> Descent:
         if leads.min() > 0:
             break
     return Descent(W.reshape(-1), leads.reshape(-1), lengths)
+
+
+def _gradient(A: Floats | sp.csr_matrix, pull: Floats) -> Floats:
+    """Return pullᵀA. Of many rows, BLAS gets a few at a time: its threads wait for each other, long on a busy machine."""
+    if sp.issparse(A) or len(A) <= _MANY_ROWS:
+        return np.asarray(A.T @ pull).T
+    total = np.zeros((pull.shape[1], A.shape[1]))
+    for begin in range(0, len(A), _ROWS_AT_ONCE):
+        check_time()
+        part = slice(begin, begin + _ROWS_AT_ONCE)
+        total += pull[part].T @ A[part]
+    return total
 
 
 def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Floats]:

@@ -6,6 +6,7 @@ vectors of a few, in floating point or as exact integers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
@@ -14,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.engine.rows import Array, Floats, Ints, Rows
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows
 from separatrix.kernels.modular import PRIME
+from separatrix.proofs.clock import check_time
 from separatrix.proofs.proof import Direction, Witness
 from separatrix.proofs.search.rationals import Whole, whole_columns
 
@@ -25,6 +27,8 @@ _SMALLEST_SQUARE = 2.0**-1000
 """A larger sum of squares has lost nothing that matters to underflow."""
 _FEW_NUMBERS = 500
 """Pairs with so few numbers in all are decided exactly in milliseconds."""
+_LEADS = 4_000_000
+"""So many leads are computed at a time where one array of all is not needed."""
 _LOWEST = -1074
 """The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
 
@@ -59,17 +63,42 @@ class Pairs:
         """Return the rival class of each pair."""
         return 1 - self.codes[pairs] if self.K == 2 else pairs % self.K
 
-    def leads(self, w: Floats) -> Floats:
-        """Return ⟨w,a⟩ by the number of the pair; infinite at a row's own class."""
+    def leads(self, w: Floats, which: Ints = NO_ORDER) -> Floats:
+        """Return ⟨w,a⟩ for all pairs by number, or for those of some rows in order; infinite at a row's own class."""
         W = w.reshape(self.blocks, self.m)
-        scores = self.rows.scores(W[:, : self.rows.d], W[:, self.rows.d] if self.bias else np.zeros(self.blocks))
+        bias = W[:, self.rows.d] if self.bias else np.zeros(self.blocks)
+        scores = self.rows.scores(W[:, : self.rows.d], bias, which)
         if self.K == 2:
-            return scores[:, 0] * self.signs
-        every = np.arange(self.rows.n)
-        leads = scores[every, self.codes][:, None] - scores
-        leads[every, self.codes] = np.inf
+            return scores[:, 0] * (self.signs[which] if which.size else self.signs)
+        codes = self.codes[which] if which.size else self.codes
+        every = np.arange(len(codes))
+        leads = scores[every, codes][:, None] - scores
+        leads[every, codes] = np.inf
         flat: Floats = leads.reshape(-1)
         return flat
+
+    def blocks_of_leads(self, w: Floats) -> Iterator[tuple[int, int, Floats]]:
+        """Yield blocks of rows, begin and end, with the leads of their pairs; all at once unless these are very many."""
+        step = _LEADS if self.K == 2 else max(1, _LEADS // self.K)
+        if step >= self.rows.n:
+            yield 0, self.rows.n, self.leads(w)
+            return
+        for begin in range(0, self.rows.n, step):
+            check_time()
+            end = min(begin + step, self.rows.n)
+            yield begin, end, self.leads(w, np.arange(begin, end))
+
+    def smallest_leads(self, w: Floats) -> tuple[Floats, Ints]:
+        """Return the smallest lead of each row, and the number of the pair that has it."""
+        if self.K == 2:
+            return self.leads(w), np.arange(self.rows.n)
+        least, numbers = np.empty(self.rows.n), np.arange(self.rows.n) * self.K
+        for begin, end, leads in self.blocks_of_leads(w):
+            table = leads.reshape(-1, self.K)
+            rivals = np.argmin(table, axis=1)
+            least[begin:end] = table[np.arange(len(table)), rivals]
+            numbers[begin:end] += rivals
+        return least, numbers
 
     def leads_of(self, w: Floats, pairs: Ints) -> Floats:
         """Return ⟨w,a⟩ of some pairs, at least one."""

@@ -44,15 +44,13 @@ def _weights(pairs: Pairs, order: str, passes: int) -> tuple[Floats, bool]:
 
 def smallest_leads(pairs: Pairs, w: Floats) -> Ints:
     """Return the pairs of each class with the smallest leads."""
-    leads = pairs.leads(w)
+    by_row, numbers = pairs.smallest_leads(w)
     chosen: list[Ints] = []
     each = max(5, (50 + pairs.m) // pairs.K)
-    by_row = leads if pairs.K == 2 else leads.reshape(-1, pairs.K).min(axis=1)
     for k in range(pairs.K):
         members = np.flatnonzero(pairs.codes == k)
         chosen.append(members[np.argsort(by_row[members], kind="stable")[:each]])
-    rows = np.sort(np.concatenate(chosen))
-    return rows if pairs.K == 2 else rows * pairs.K + np.argmin(leads.reshape(-1, pairs.K)[rows], axis=1)
+    return numbers[np.sort(np.concatenate(chosen))]
 
 
 def perceptron_run(pairs: Pairs, order: str, passes: int, most: int = 0) -> tuple[Run, bool]:
