@@ -8,8 +8,12 @@ from click.testing import CliRunner
 
 from separatrix import Perceptron, certify, check_separation, fewest_mistakes, suspects
 from separatrix.cli import app
+from separatrix.engine.rows import Rows
 from separatrix.proofs import checker
 from separatrix.proofs.clock import TimeUp, check_time, watched
+from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.joint_search import _gradient
+from separatrix.proofs.search.pairs import Pairs
 from support.wide_text import text
 
 LIMIT = 0.4
@@ -64,10 +68,19 @@ def test_the_time_limit_holds(name):
         assert ends_in_time(CALLS[what], X, y), what
 
 
-@pytest.mark.parametrize("name", ["nearly separable, dense and wide", "many classes", "wide text with 20 classes"])
+LARGE_DATA = {
+    "a decomposition of all rows": lambda: noise(4000, 2500, 2),
+    "ten million pairs": lambda: noise(100_000, 2, 100),
+    "two million rows": lambda: noise(2_000_000, 2, 3),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["nearly separable, dense and wide", "many classes", "wide text with 20 classes", *LARGE_DATA]
+)
 @pytest.mark.parametrize("call", ["fewest_mistakes", "suspects"])
 def test_the_time_limit_of_the_analyses_holds(name, call):
-    X, y = SLOW_DATA[name]()
+    X, y = (SLOW_DATA | LARGE_DATA)[name]()
     CALLS[call](X[:60], y[:60])
     assert ends_in_time(CALLS[call], X, y)
 
@@ -80,6 +93,58 @@ def test_collinear_columns_and_infinite_coefficients_are_told_within_the_time_li
     check = check_separation(X, y, time_limit=LIMIT)
     assert check.collinear is None and "not examined within the time limit" in repr(check)
     assert check.separation == "undecided" or "the time limit fell before it was told" in check.notes[-1]
+
+
+def test_the_gradient_of_many_rows_is_added_up_in_parts_that_can_be_ended(monkeypatch):
+    rng = np.random.default_rng(0)
+    A, pull = rng.integers(-9, 9, (2500, 3)).astype(float), rng.integers(-9, 9, (2500, 7)).astype(float)
+    expected = _gradient(A, pull)
+    monkeypatch.setattr("separatrix.proofs.search.joint_search._MANY_ROWS", 100)
+    assert np.array_equal(_gradient(A, pull), expected)
+    with pytest.raises(TimeUp), watched(0.0):
+        _gradient(A, pull)
+
+
+def test_suspects_say_what_the_time_limit_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300_000, 5))
+    y = np.argmax(X @ rng.standard_normal((5, 3)), axis=1)
+    wrong = rng.choice(len(X), 3000, replace=False)
+    y[wrong] = (y[wrong] + 1) % 3
+    suspects(X[:60], y[:60])  # compiled
+    whole = suspects(X[:500], y[:500])
+    assert not whole.notes and "time limit" not in repr(whole)
+    ranked = suspects(X, y, time_limit=0.001)
+    assert any("of 20 trainings" in note and " of 300,000 rows" in note for note in ranked.notes)
+    assert all(f"The time limit left {note}." in repr(ranked) for note in ranked.notes)
+    late = np.isnan(ranked.margin)
+    assert 0 < late.sum() < len(X) and f"{late.sum():,} rows without a margin" in ranked.notes
+    assert sorted(ranked.rows.tolist()) == list(range(len(X))) and np.isfinite(ranked.suspicion).all()
+    known = np.flatnonzero(~late)  # a sample of the rows tells the labels of others
+    flagged = known[ranked.margin[known] < 0]
+    assert np.isin(wrong[~late[wrong]], flagged).mean() > 0.5 and ranked.suspicion[late].max() <= 0.0
+
+
+def test_fewest_mistakes_names_a_classifier_where_reading_takes_all_the_time():
+    X, y = noise(2000, 40, 3)
+    y[:900] = 1
+    found = fewest_mistakes(X, y, time_limit=1e-9)
+    assert found.upper <= np.sum(y != 1)
+    assert np.flatnonzero(found.classifier.predict(X) != y).tolist() == list(found.mistaken)
+
+
+@pytest.mark.parametrize("K", [2, 4])
+def test_leads_by_blocks_are_the_leads_at_once(K, monkeypatch):
+    X, y = noise(500, 3, K)
+    pairs, w = Pairs(Rows(X), y, K, True), np.random.default_rng(1).standard_normal(4 * (1 if K == 2 else K))
+    leads, signs, smallest = pairs.leads(w), exact_signs(pairs, w), pairs.smallest_leads(w)
+    monkeypatch.setattr("separatrix.proofs.search.pairs._LEADS", 100)
+    assert len(list(pairs.blocks_of_leads(w))) > 4
+    assert np.array_equal(np.concatenate([block for _, _, block in pairs.blocks_of_leads(w)]), leads)
+    assert np.array_equal(exact_signs(pairs, w), signs)
+    assert all(np.array_equal(one, other) for one, other in zip(pairs.smallest_leads(w), smallest, strict=True))
+    with pytest.raises(TimeUp), watched(0.0):
+        exact_signs(pairs, w)
 
 
 def test_the_time_limit_of_bounds_holds_and_the_bounds_still_do():

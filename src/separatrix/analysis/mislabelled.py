@@ -186,7 +186,9 @@ def _sample(codes: Codes, allowed: Ints, most: int, rng: np.random.Generator) ->
     some = allowed[rng.integers(0, len(allowed), most)]
     missing = np.flatnonzero(np.bincount(codes[some], minlength=int(codes.max()) + 1) == 0)
     first = [members[:1] for k in missing if (members := allowed[codes[allowed] == k]).size]
-    return np.unique(np.concatenate([some, *first]))
+    chosen = np.zeros(len(codes), bool)
+    chosen[np.concatenate([some, *first])] = True
+    return np.flatnonzero(chosen)
 
 
 class _Plan(NamedTuple):
