@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from separatrix.analysis.separation.collinear import (
     Dependencies,
@@ -26,19 +27,22 @@ from separatrix.analysis.separation.collinear import (
     without_dependent,
 )
 from separatrix.analysis.separation.designs import Design, design_of
-from separatrix.analysis.separation.report import Collinear, EmptyCell, InfiniteCoefficient, SeparationCheck
+from separatrix.analysis.separation.findings import EmptyCells, InfiniteCoefficients
+from separatrix.analysis.separation.report import Collinear, SeparationCheck
 from separatrix.analysis.separation.signs import certain_signs
 from separatrix.engine.labels import encode
 from separatrix.engine.rows import Array, Ints, Rows
 from separatrix.proofs.certificate import Certificate, Progress, certify
 from separatrix.proofs.clock import TimeUp, check_time, watched
 from separatrix.proofs.inputs import read_examples
-from separatrix.proofs.proof import Witness
+from separatrix.proofs.proof import Direction, Witness
 from separatrix.proofs.search.exact_signs import exact_signs
 from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.wide import WIDE
 
 _GRACE = 0.5
 """Seconds for what follows the certificate where that took all the time: enough on data of ordinary size."""
+_CELLS_AT_ONCE = 1 << 20
 _LEVEL = re.compile(r"(?P<factor>[^:]+)\[T\.(?P<level>[^:]*)\]")
 """How formulas name the column of a level; the reference level has none."""
 
@@ -98,7 +102,8 @@ def checked_design(design: Design, time_limit: float | None = None, progress: Pr
         try:
             infinite, outside = _along(pairs, certificate, exact or {}, [*names, "intercept"][: pairs.m], deadline)
         except TimeUp:
-            infinite, outside = [], np.arange(rows.n if certificate.separation == "complete" else 0)
+            infinite = _none([*names, "intercept"][: pairs.m], certificate.classes)
+            outside = np.arange(rows.n if certificate.separation == "complete" else 0)
             notes.append(
                 "the time limit fell before it was told which coefficients are infinite, and which rows are separated"
             )
@@ -123,39 +128,77 @@ def checked_design(design: Design, time_limit: float | None = None, progress: Pr
 
 def _along(
     pairs: Pairs, certificate: Certificate, exact: Dependencies, names: list[str], deadline: float
-) -> tuple[list[InfiniteCoefficient], Ints]:
+) -> tuple[InfiniteCoefficients, Ints]:
     """Return the coefficients that diverge along the direction of the certificate, and the rows that it separates."""
-    direction = certificate.proof.direction
+    direction, classes = certificate.proof.direction, certificate.classes
     if direction is None:
-        return [], np.empty(0, np.int64)
-    is_wide = isinstance(direction, Witness)
-    if isinstance(direction, Witness):
-        assert certificate.separator is not None
-        W, b = np.atleast_2d(certificate.separator[0]), np.atleast_1d(certificate.separator[1])
-        table = np.column_stack([W, b]) if pairs.bias else W
-        direction = tuple(tuple(Fraction(number) for number in vector) for vector in table.tolist())
-    flat = [number for vector in direction for number in vector]
-    signs = exact_signs(pairs, flat) if certificate.separation != "complete" else pairs.exist.astype(np.int8)
-    outside = np.unique(pairs.row_of(np.flatnonzero(signs > 0)))
+        return _none(names, classes), np.empty(0, np.int64)
+    if certificate.separation == "complete":
+        outside, inside = np.arange(pairs.rows.n), np.empty(0, np.int64)
+        leads: NDArray[np.int8] = pairs.exist.view(np.int8)
+    else:
+        assert not isinstance(direction, Witness)
+        flat = [number for vector in direction for number in vector]
+        is_plain = pairs.dim > WIDE and all(number.denominator == 1 and abs(number.numerator) < 1 << 50 for number in flat)
+        leads = exact_signs(pairs, np.array([number.numerator for number in flat], float) if is_plain else flat)
+        outside = np.unique(pairs.row_of(np.flatnonzero(leads > 0)))
+        inside = np.flatnonzero((leads == 0) & pairs.exist)
     check_time()
-    relative = [[a - b for a, b in zip(vector, direction[0], strict=True)] for vector in direction[1:]] or direction
-    vectors = [without_dependent(list(vector), exact) for vector in relative]
-    rank = len(vectors) * (pairs.m - len(exact))
-    inside = np.flatnonzero((signs == 0) & pairs.exist)
-    unique = not is_wide and spans_hyperplane(pairs, inside, rank)
-    certain = {} if unique or is_wide or pairs.K > 2 else certain_signs(pairs, vectors[0], exact, signs, deadline)
-    infinite = [
-        InfiniteCoefficient(
-            names[j],
-            inf if number > 0 else -inf,
-            True if unique else certain.get(j),
-            certificate.classes[k + 1] if pairs.K > 2 else None,
-        )
-        for k, vector in enumerate(vectors)
-        for j, number in enumerate(vector)
-        if number
-    ]
-    return infinite, outside
+    if isinstance(direction, Witness):
+        return InfiniteCoefficients(_signs_of_sum(certificate, exact), names, classes), outside
+    signs = _signs(direction, exact, pairs.m)
+    rank = len(signs) * (pairs.m - len(exact))
+    unique = bool(spans_hyperplane(pairs, inside, rank))
+    is_examined = pairs.K == 2 and not unique
+    found = certain_signs(pairs, without_dependent(list(direction[0]), exact), exact, leads, deadline) if is_examined else {}
+    return InfiniteCoefficients(signs, names, classes, found, unique), outside
+
+
+def _none(names: list[str], classes: list[Any]) -> InfiniteCoefficients:
+    return InfiniteCoefficients(np.zeros((0, len(names)), np.int8), names, classes)
+
+
+def _signs(direction: Direction, exact: Dependencies, m: int) -> NDArray[np.int8]:
+    """Return the signs of the one vector of two classes; of more, of each but the first, less the first."""
+    base = direction[0] if len(direction) > 1 else (Fraction(0),) * m
+    signs = np.empty((max(1, len(direction) - 1), m), np.int8)
+    for k, vector in enumerate(direction[1:] or direction):
+        check_time()
+        if exact:
+            relative = without_dependent([a - b for a, b in zip(vector, base, strict=True)], exact)
+            signs[k] = [(number > 0) - (number < 0) for number in relative]
+        else:
+            signs[k] = [0 if a is b else _compared(a, b) for a, b in zip(vector, base, strict=True)]
+    return signs
+
+
+def _compared(a: Fraction, b: Fraction) -> int:
+    """Return the sign of a − b, several times as fast as a difference would be."""
+    left, right = a.numerator * b.denominator, b.numerator * a.denominator
+    return (left > right) - (left < right)
+
+
+def _signs_of_sum(certificate: Certificate, exact: Dependencies) -> NDArray[np.int8]:
+    """Return the signs of a direction that is stated as a sum of examples, rounded as in `certificate.separator`.
+
+    They are computed from the floats, some columns at a time: of text with many classes, fractions would be gigabytes.
+    """
+    assert certificate.separator is not None
+    W, b = certificate.separator
+    table, biases = np.atleast_2d(W), np.atleast_1d(b)
+    d = table.shape[1]
+    signs = np.empty((max(1, len(table) - 1), d + certificate.proof.bias), np.int8)
+    step = max(1, _CELLS_AT_ONCE // len(table))
+    for first in range(0, d, step):
+        check_time()
+        part = table[:, first : first + step]
+        signs[:, first : first + part.shape[1]] = np.sign(part[1:] - part[0] if len(table) > 1 else part)
+    if certificate.proof.bias:
+        signs[:, d] = np.sign(biases[1:] - biases[0] if len(table) > 1 else biases)
+    if exact:  # only where columns are few
+        every = np.column_stack([table, biases]) if certificate.proof.bias else table
+        return _signs(tuple(tuple(map(Fraction, vector)) for vector in every.tolist()), exact, every.shape[1])
+    return signs
 
 
 def _named(exact: Dependencies, names: list[str], rows: Rows, bias: bool) -> list[Collinear]:
@@ -178,30 +221,32 @@ def _columns_of_levels(rows: Rows) -> tuple[Ints, Array]:
     return which, X[:, which] == 1
 
 
-def _empty_cells(rows: Rows, codes: Array, classes: list[Any], names: list[str]) -> list[EmptyCell]:
+def _empty_cells(rows: Rows, codes: Array, classes: list[Any], names: list[str]) -> EmptyCells:
     """Return the levels of 0/1 columns, and the reference levels of factors in a formula, without a row of some class."""
     which, table = _columns_of_levels(rows)
-    counts = np.stack([np.asarray(table[np.flatnonzero(codes == k)].sum(axis=0)).reshape(-1) for k in range(len(classes))])
+    members = sp.csr_array((np.ones(rows.n, np.int64), (codes, np.arange(rows.n))), (len(classes), rows.n))
+    ones = members @ table.astype(np.int64)
+    counts = np.asarray(ones.toarray() if sp.issparse(ones) else ones)
     sizes = np.bincount(codes, minlength=len(classes))
-    cells: list[EmptyCell] = []
+    by_level = np.stack([counts.T, (sizes[:, None] - counts).T], axis=1)  # a column's levels 1 and 0
+    levels: list[tuple[str, str]] = []
     factors: dict[str, list[int]] = {}
-
-    def add(column: str, level: str, ones: Array) -> None:
-        cells.extend(EmptyCell(column, level, classes[k], int(ones.sum())) for k in np.flatnonzero(ones == 0))
-
     for t, j in enumerate(which.tolist()):
-        match = _LEVEL.fullmatch(names[j])
+        match = _LEVEL.fullmatch(names[j]) if "[T." in names[j] else None
         if match is None:
-            add(names[j], "1", counts[:, t])
-            add(names[j], "0", sizes - counts[:, t])
+            levels += [(names[j], "1"), (names[j], "0")]
         else:
-            add(match["factor"], match["level"], counts[:, t])
+            levels += [(match["factor"], match["level"]), ("", "")]
+            by_level[t, 1] = 1  # 0 is any other level of the factor
             factors.setdefault(match["factor"], []).append(t)
+    by_level = by_level.reshape(-1, len(classes))
     for factor, places in factors.items():
         rest = sizes - counts[:, places].sum(axis=1)
         if rest.sum():
-            add(factor, "the reference level", rest)
-    return cells
+            levels.append((factor, "the reference level"))
+            by_level = np.concatenate([by_level, rest[None]])
+    cells = np.flatnonzero(by_level == 0)
+    return EmptyCells(levels, cells, by_level.sum(axis=1)[cells // len(classes)], classes)
 
 
 def _separating_alone(rows: Rows, codes: Array, names: list[str]) -> list[str]:

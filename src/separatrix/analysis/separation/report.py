@@ -9,6 +9,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from separatrix.analysis.separation.collinear import MOST_COLUMNS
+from separatrix.analysis.separation.findings import EmptyCell, EmptyCells, InfiniteCoefficients
 from separatrix.data.errors import counted, named
 from separatrix.estimators.notebook import facts_table
 from separatrix.proofs.certificate import Certificate
@@ -20,33 +21,6 @@ STATES = {
     "overlap": "none (the classes overlap). Maximum likelihood has finite estimates",
     "undecided": "undecided",
 }
-
-
-class InfiniteCoefficient(NamedTuple):
-    """A coefficient whose estimate diverges to `limit`, inf or −inf, along the direction of the certificate.
-
-    `certain` is True if the sign is the same in every direction that separates the same rows, False if there is one with the
-    other sign, and None if that was not examined. With more than two classes the coefficient is that of the log odds of
-    `against_first` against the first class.
-    """
-
-    name: str
-    limit: float
-    certain: bool | None = None
-    against_first: Any = None
-
-    def __str__(self) -> str:
-        whose = "" if self.against_first is None else f" ({named(self.against_first)})"
-        return f"{named(self.name)}{whose} → {'+' if self.limit > 0 else '−'}∞"
-
-
-class EmptyCell(NamedTuple):
-    """A level of a category, with `n_rows` rows, none of which has the class `label`."""
-
-    column: str
-    level: str
-    label: Any
-    n_rows: int
 
 
 class Collinear(NamedTuple):
@@ -100,11 +74,11 @@ class SeparationCheck:
     """
 
     certificate: Certificate
-    infinite: list[InfiniteCoefficient]
+    infinite: InfiniteCoefficients
     rows: list[int]
     row_labels: list[Any] | None
     n_rows: int
-    empty: list[EmptyCell]
+    empty: EmptyCells
     collinear: list[Collinear] | None
     alone: list[str]
     names: list[str]
@@ -165,7 +139,8 @@ class SeparationCheck:
         facts += _coefficients(self.infinite)
         if self.infinite:
             facts.append(("rows", _rows(self, first_row)))
-        facts += [("empty level", text) for text in _some([_cell(cell, self.outcome) for cell in self.empty])]
+        cells = [_cell(cell, self.outcome) for cell in self.empty[:_SHOWN]]
+        facts += [("empty level", text) for text in _some(cells, len(self.empty))]
         facts += [("collinear", text) for text in _some([str(each) for each in self.collinear or []])]
         if self.collinear is None:
             reason = (
@@ -207,22 +182,25 @@ def _written(collinear: Collinear) -> dict[str, Any]:
     return {"column": collinear.column, "terms": None if terms is None else {name: _short(c) for name, c in terms.items()}}
 
 
-def _some(texts: list[str]) -> list[str]:
-    return texts[:_SHOWN] + ([f"… {len(texts):,} in all"] if len(texts) > _SHOWN else [])
+def _some(texts: list[str], count: int | None = None) -> list[str]:
+    """Return the first of some texts, and how many there are: `count`, where the others are not among them."""
+    count = len(texts) if count is None else count
+    return texts[:_SHOWN] + ([f"… {count:,} in all"] if count > _SHOWN else [])
 
 
-def _coefficients(infinite: list[InfiniteCoefficient]) -> list[tuple[str, str]]:
+def _coefficients(infinite: InfiniteCoefficients) -> list[tuple[str, str]]:
     """Return the infinite coefficients, those of a certain sign first."""
     groups = {
         True: "",
         False: "; in this direction, while others that separate the same rows have the other sign",
         None: "; these are the signs in the direction of the certificate, others were not examined",
     }
-    return [
-        ("infinite", ", ".join(_some([str(each) for each in infinite if each.certain is certain])) + remark)
-        for certain, remark in groups.items()
-        if any(each.certain is certain for each in infinite)
-    ]
+    facts = []
+    for certain, remark in groups.items():
+        count, first = infinite.of(certain)
+        if count:
+            facts.append(("infinite", ", ".join(_some([str(each) for each in first], count)) + remark))
+    return facts
 
 
 def _rows(check: SeparationCheck, first_row: int) -> str:
@@ -245,7 +223,7 @@ def _advice(check: SeparationCheck) -> list[str]:
         which = ", ".join(_some([named(name) for name in check.alone]))
         verb = "alone separates" if len(check.alone) == 1 else "separate, each of them alone,"
         advice.append(f"{which} {verb} the classes: make sure that this is no consequence of the outcome, or drop it")
-    causes = {cell.column for cell in check.empty}
+    causes = check.empty.columns
     if check.separation == "quasi-complete":
         if causes:
             advice.append("merge the empty level with one that resembles it, or leave its rows out if the question allows")
