@@ -1,5 +1,7 @@
 """The theorems as numbers, and no run ever makes more mistakes than the theorem that speaks of it allows."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -27,6 +29,7 @@ from separatrix.engine.rows import Rows
 from separatrix.engine.rules import RULES
 from support.public_estimators import LEARNERS
 from support.scale import property_examples
+from support.wide_text import text
 
 IRIS = load_iris()
 
@@ -285,3 +288,27 @@ def test_rows_of_a_class_of_weight_0_are_left_out_of_streams():
     X, y = np.array([[1.0, 0.0], [-1.0, 0.0], [100.0, 0.0]]), np.array([1, 0, 2])
     model = Perceptron(fit_intercept=False, class_weight={0: 1, 1: 1, 2: 0}).partial_fit(X, y, classes=[0, 1, 2])
     assert model.bounds(X, y).radius == 1.0
+
+
+def test_columns_that_are_0_in_all_rows_cost_neither_memory_nor_a_better_bound():
+    X, y = text(300, 3000, 3)
+    narrow = Perceptron(max_iter=2).fit(X, y).bounds(X, y)
+    X = sp.csr_array((X.data, X.indices, X.indptr), (300, 300_000))
+    model = Perceptron(max_iter=2).fit(X, y)
+    tracemalloc.start()
+    wide = model.bounds(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(b.theorem, b.possible) for b in wide.applying] == [(b.theorem, b.possible) for b in narrow.applying]
+    assert wide.gamma == narrow.gamma and wide.holds
+    assert peak < 60e6  # the search among all weights: 200e6
+
+
+def test_where_weights_are_too_many_to_search_the_bounds_of_the_starting_points_stand(monkeypatch):
+    X, y = text(300, 3000, 3)
+    model = Perceptron(max_iter=2).fit(X, y)
+    searched = model.bounds(X, y)
+    monkeypatch.setattr("separatrix.analysis.freund_schapire._MOST_NUMBERS", 10_000)
+    quick = model.bounds(X, y)
+    assert quick.holds and quick.gamma == searched.gamma
+    assert searched.bound <= quick.bound < 600

@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from separatrix.analysis.best_separator import best_separator
 from separatrix.analysis.freund_schapire import smallest_shortfall
@@ -218,6 +219,7 @@ def report(
     if left_out.size:
         presented = np.setdiff1d(np.arange(rows.n), left_out)
         rows, codes, certificate = rows.take(presented), codes[presented], None
+    rows = _without_empty_columns(rows)
     radius = float(np.sqrt(rows.survey() + ledger.bias))
     passes = len(model.mistakes_per_pass_)
     ovr = len(model.classes_) > 2 and not model.run_.joint
@@ -247,6 +249,19 @@ def report(
     if is_one_pass and presented_all and ledger.start is None and not hasattr(model, "C_"):
         risk = generalisation_bound(model.n_errors_, max(1, model.n_seen_), delta)
     return Bounds(model.n_mistakes_, passes, radius, gamma, applying, why, risk, delta)
+
+
+def _without_empty_columns(rows: Rows) -> Rows:
+    """Return sparse rows without columns that are 0 in all of them: the best w is 0 there, and would be as wide."""
+    if not rows.sparse:
+        return rows
+    used = np.zeros(rows.d, bool)
+    used[rows.source.indices] = True
+    if used.all() or not used.any():
+        return rows
+    place = np.cumsum(used) - 1
+    source = rows.source
+    return Rows(sp.csr_matrix((source.data, place[source.indices], source.indptr), (rows.n, int(used.sum()))))
 
 
 _WHY_NOT_SEPARABLE = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
@@ -23,6 +24,11 @@ from separatrix.engine.labels import Codes
 from separatrix.engine.rows import Floats, Rows
 from separatrix.engine.weights import Weights
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
+
+_MOST_NUMBERS = 30_000_000
+"""So many floats the search may keep: 240 MB."""
+_REMEMBERED, _VECTORS = 10, 12
+"""L-BFGS remembers so many steps at most, two vectors each, and works with about so many others."""
 
 
 class Shortfall(NamedTuple):
@@ -47,27 +53,27 @@ class _Objective:
         squares = self.X.multiply(self.X).mean(axis=0) if self.sparse else np.mean(np.square(self.X, dtype=float), axis=0)
         spread = np.sqrt(np.asarray(squares, dtype=float).reshape(-1))
         spread[spread == 0.0] = 1.0
-        self.scale = np.tile(1.0 / (np.append(spread, 1.0) if bias else spread), (self.K, 1))
+        self.scale = 1.0 / (np.append(spread, 1.0) if bias else spread)
 
     def unscaled(self, z: Floats) -> Floats:
         v: Floats = z.reshape(self.K, -1) * self.scale
         return v
 
-    def shortfalls(self, v: Floats) -> tuple[Floats, Any]:
-        """Return h, and for K classes the rival of each example: the other class with the highest score."""
+    def leads(self, v: Floats) -> tuple[Floats, Any]:
+        """Return y⟨v,x̃⟩; for K classes the lead of the true class over its rival, and the rivals: the best other classes."""
         if time.monotonic() > self.deadline:
             raise _Late
         scores = self.X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
         if self.K == 1:
-            return np.maximum(0.0, 1.0 - self.sign * scores[:, 0]), None
+            return self.sign * scores[:, 0], None
         true = scores[self.each, self.codes]
         scores[self.each, self.codes] = -np.inf
         rivals = np.argmax(scores, axis=1)
-        return np.maximum(0.0, 1.0 - true + scores[self.each, rivals]), rivals
+        return true - scores[self.each, rivals], rivals
 
-    def value(self, v: Floats) -> float:
-        h, _ = self.shortfalls(v)
-        return self.radius * float(np.linalg.norm(v)) + self.weight * float(np.linalg.norm(h))
+    def value(self, length: float, leads: Floats) -> float:
+        """Return the objective at a v of this length with these leads."""
+        return self.radius * length + self.weight * float(np.linalg.norm(np.maximum(0.0, 1.0 - leads)))
 
     def smoothed(self, z: Floats, corner: float) -> tuple[float, Floats]:
         """Return the objective with √(‖·‖² + corner²) in place of the norms, and its gradient in the scaled coordinates z.
@@ -76,7 +82,8 @@ class _Objective:
         (K classes: x̃_i in the block of the rival, −x̃_i in that of the true class).
         """
         v = self.unscaled(z)
-        h, rivals = self.shortfalls(v)
+        leads, rivals = self.leads(v)
+        h = np.maximum(0.0, 1.0 - leads)
         length, shortfall = sqrt(float(np.sum(v * v)) + corner**2), sqrt(float(h @ h) + corner**2)
         if self.K == 1:
             slope = (-self.sign * h)[:, None]
@@ -104,34 +111,47 @@ def smallest_shortfall(
 ) -> Shortfall:
     """Return the best v that was found, with the bound that it proves; the separator, if given, is one starting point.
 
-    After the deadline, of `time.monotonic`, the best one so far is returned.
+    Of more than about two million weights the best multiple of a starting point is all that is sought. After the deadline,
+    of `time.monotonic`, the best one so far is returned.
     """
     objective = _Objective(rows, codes, n_classes, radius, passes, bias)
-    best = np.zeros_like(objective.scale)
-    least = objective.value(best)
+    best = np.broadcast_to(0.0, (objective.K, len(objective.scale)))
+    least = objective.value(0.0, np.zeros(rows.n))
     objective.deadline = deadline
     with suppress(_Late):
-        for v in _candidates(objective, _starts(rows, codes, n_classes, radius, bias, separator, deadline), least):
-            if (value := objective.value(v)) < least:
+        for v, value in _candidates(objective, _starts(rows, codes, n_classes, radius, bias, separator, deadline), least):
+            if value < least:
                 best, least = v, value
     return Shortfall(best, least**2 * (1.0 + 1e-12))
 
 
-def _candidates(objective: _Objective, starts: Iterable[Floats], least: float) -> Iterator[Floats]:
-    """Yield starting points, their best multiples, and what the search finds from the best of them."""
+def _candidates(objective: _Objective, starts: Iterable[Floats], least: float) -> Iterator[tuple[Floats, float]]:
+    """Yield the best multiples of starting points, and what the search finds from the best of them, with their values."""
     from scipy.optimize import minimize, minimize_scalar
 
-    best = np.zeros_like(objective.scale)
-    for start in starts:
-        scale = minimize_scalar(lambda s, v=start: objective.value(s * v), bounds=(0.0, 2.0), method="bounded").x
-        for v in (start, scale * start):
-            if (value := objective.value(v)) < least:
-                best, least = v, value
-            yield v
-    z = (best / objective.scale).reshape(-1)
+    best: Floats | None = None
+    for v in starts:
+        length, (leads, _) = float(np.linalg.norm(v)), objective.leads(v)
+        line = partial(_value_of_multiple, objective, length, leads)  # leads and length of s·v are s times those of v
+        value, s = min((line(s), s) for s in (1.0, minimize_scalar(line, bounds=(0.0, 2.0), method="bounded").x))
+        v = v if s == 1.0 else s * v
+        if value < least:
+            best, least = v, value
+        yield v, value
+    size = objective.K * len(objective.scale)
+    remembered = min(_REMEMBERED, (_MOST_NUMBERS // size - _VECTORS) // 2)
+    if remembered < 1:  # it would take gigabytes
+        return
+    z = np.zeros(size) if best is None else (best / objective.scale).reshape(-1)
     for corner in (1e-2, 1e-5):
-        z = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
-        yield objective.unscaled(z)
+        options = {"maxiter": 100, "maxcor": remembered}
+        z = minimize(objective.smoothed, z, args=(corner,), jac=True, method="L-BFGS-B", options=options).x
+        v = objective.unscaled(z)
+        yield v, objective.value(float(np.linalg.norm(v)), objective.leads(v)[0])
+
+
+def _value_of_multiple(objective: _Objective, length: float, leads: Floats, s: float) -> float:
+    return objective.value(s * length, s * leads)
 
 
 def _starts(
