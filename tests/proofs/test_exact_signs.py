@@ -1,5 +1,6 @@
 """The search's exact signs and sums, against fractions; and where the checker is called from."""
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -48,3 +49,28 @@ def test_a_combination_is_balanced_only_where_it_is_exactly_zero():
     pairs = Pairs(Rows(np.array([[0.1, 1.0], [0.3, 3.0], [0.1, 1.0]])), np.array([1, 0, 0]), 2, False)
     assert is_balanced(pairs, np.array([0, 2]), [Fraction(1), Fraction(1)])
     assert not is_balanced(pairs, np.array([0, 1]), [Fraction(3), Fraction(1)])  # 3 × 0.1 is not 0.3 in float64
+
+
+@pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_signs_and_leads_of_many_pairs_are_computed_by_blocks(monkeypatch, K, form):
+    rng = np.random.default_rng(4)
+    X, codes = rng.integers(-3, 4, (101, 4)).astype(float), np.arange(101) % K
+    pairs = Pairs(Rows(form(X)), codes, K, True)
+    w = rng.integers(-3, 4, pairs.dim).astype(float)
+    whole, leads = exact_signs(pairs, w), pairs.leads(w)
+    monkeypatch.setattr("separatrix.proofs.search.pairs._PAIRS_AT_ONCE", 37)
+    assert exact_signs(pairs, w).tolist() == whole.tolist() == naive_signs(X, codes, K, True, [Fraction(v) for v in w])
+    assert pairs.leads(w).tolist() == leads.tolist()
+
+
+def test_signs_of_many_classes_take_little_memory():
+    rng = np.random.default_rng(5)
+    pairs = Pairs(Rows(rng.standard_normal((30_000, 2))), np.arange(30_000) % 100, 100, True)
+    w = rng.standard_normal(pairs.dim)
+    exact_signs(pairs, w)  # compiled, and what is kept of the pairs computed
+    tracemalloc.start()
+    exact_signs(pairs, w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6  # 3 million leads, in several arrays: 190e6

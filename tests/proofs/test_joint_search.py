@@ -1,5 +1,6 @@
 """Many classes with many weights: the verdict, the kind of separation and short witnesses, all checked exactly."""
 
+import tracemalloc
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import scipy.sparse as sp
 from separatrix import certify
 from separatrix.engine.rows import Rows
 from separatrix.proofs import prover
-from separatrix.proofs.search.joint_search import of_classes
+from separatrix.proofs.search.joint_search import descend, of_classes
 from separatrix.proofs.search.pairs import Pairs
 
 
@@ -107,3 +108,27 @@ def test_sets_of_classes_are_numbered_as_among_all_classes():
         some = np.flatnonzero(alone.exist)
         assert np.array_equal(pairs.row_of(numbers[some]), rows[alone.row_of(some)])
         assert np.array_equal(pairs.rival_of(numbers[some]), np.array(classes)[alone.rival_of(some)])
+
+
+def test_the_descent_with_many_classes_takes_little_memory(monkeypatch):
+    rng = np.random.default_rng(0)
+    pairs = Pairs(Rows(rng.standard_normal((30_000, 2))), np.arange(30_000) % 100, 100, True)
+    monkeypatch.setattr("separatrix.proofs.search.joint_search._STEPS", 2)
+    tracemalloc.start()
+    descent = descend(pairs, pairs.column_scales())
+    which, weights = descent.nearly_balanced(100, 1200)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(descent.leads) == 3_000_000 and not which.size and not weights
+    assert peak < 110e6  # two arrays of 3 million numbers, and a few of a million; seven of all pairs were 190e6
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_the_descent_by_blocks_of_rows_finds_the_same(monkeypatch, form):
+    X, y = planted(500, 20, 6, 0)
+    pairs = Pairs(Rows(form(X)), y, 6, True)
+    whole = descend(pairs, pairs.column_scales())
+    monkeypatch.setattr("separatrix.proofs.search.joint_search._PAIRS_AT_ONCE", 601)
+    parts = descend(pairs, pairs.column_scales())
+    assert whole.leads.min() > 0 and parts.leads.min() > 0
+    np.testing.assert_allclose(parts.w, whole.w, rtol=1e-3, atol=1e-6 * np.abs(whole.w).max())

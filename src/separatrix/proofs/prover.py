@@ -168,8 +168,8 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
             face = _separator_or_witness(alone, lambda _: check_time())
             if isinstance(face, Face):
                 return Face(numbers[face.pairs], face.weights, None)
-        which, weights = descent.nearly_balanced(pairs.K)
-        exact = balanced(pairs, which, weights) if 0 < which.size <= 4 * pairs.dim else None
+        which, weights = descent.nearly_balanced(pairs.K, 4 * pairs.dim)
+        exact = balanced(pairs, which, weights) if which.size else None
         if exact is not None:
             return Face(which, exact, None)
         hard = np.union1d(hard, descent.hardest(2 * pairs.dim))

@@ -44,24 +44,26 @@ def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
     if not floats.any():
         return np.zeros(len(pairs.exist), np.int8)
     length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
-    with np.errstate(all="ignore"):
-        scores_per_lead = 1 if pairs.K == 2 else 2
-        error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
-        error[~((pairs.norms > _SHORTEST) & (pairs.norms < _LONGEST))] = np.inf
-        signs, certain, width = (
-            np.empty_like(pairs.exist, np.int8),
-            np.empty_like(pairs.exist),
-            1 if pairs.K == 2 else pairs.K,
-        )
-        for begin, end, leads in pairs.blocks_of_leads(floats):
-            part, bound = slice(begin * width, end * width), error[begin:end]
-            signs[part] = np.where(leads > 0, 1, -1)
-            certain[part] = np.abs(leads) > (bound if width == 1 else np.repeat(bound, width))
-    signs[~pairs.exist] = 0
-    doubtful = np.flatnonzero(~certain & pairs.exist)
+    signs = np.zeros(pairs.rows.n * pairs.blocks, np.int8)
+    doubtful = np.flatnonzero(_signs_of_floats(pairs, floats, length, signs))
     if doubtful.size:
         signs[doubtful] = _signs_of_whole_floats(pairs, doubtful, whole)
     return signs
+
+
+def _signs_of_floats(pairs: Pairs, floats: Floats, length: float, signs: Signs) -> NDArray[np.bool_]:
+    """Set the signs of ⟨w,a⟩ in floating point, w of vectors up to this length, and return which may be wrong."""
+    doubtful = np.empty(len(signs), bool)
+    scores_per_lead = 1 if pairs.K == 2 else 2
+    with np.errstate(all="ignore"):
+        error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
+        error[~((pairs.norms > _SHORTEST) & (pairs.norms < _LONGEST))] = np.inf
+        for begin, end, leads in pairs.blocks_of_leads(floats):
+            part = slice(begin * pairs.blocks, end * pairs.blocks)
+            there = pairs.exist[part]
+            signs[part] = np.where(leads > 0, np.int8(1), np.int8(-1)) * there
+            doubtful[part] = ~(np.abs(leads) > np.repeat(error[begin:end], pairs.blocks)) & there
+    return doubtful
 
 
 def _cleared(numbers: Sequence[Fraction] | Floats) -> tuple[list[int], int]:

@@ -32,6 +32,7 @@ _LEAST_RIDGE = 1e-13
 _FLAT = 1e-11
 """A gradient that is this small beside the sum of all losses ends the descent for one ρ."""
 _HALVINGS = 12
+_PAIRS_AT_ONCE = 1 << 20
 _MOST_CLASSES = 4
 """Of a set that is tried by itself: larger sets take nearly as long as all classes."""
 
@@ -50,13 +51,18 @@ class Descent:
         chosen: Ints = np.sort(np.argpartition(self.leads, min(most, len(self.leads) - 1))[:most])
         return chosen
 
-    def nearly_balanced(self, K: int) -> tuple[Ints, list[float]]:
-        """Return the pairs with a lead below 1, and weights by which they add up to nearly 0, the largest first."""
-        short = np.maximum(0.0, 1.0 - self.leads)
-        which = np.flatnonzero(short)
-        which = which[np.argsort(-short[which], kind="stable")]
-        weights = short[which] / self.lengths[which // K]
-        return which, (weights / weights.max(initial=1e-300)).tolist()
+    def nearly_balanced(self, K: int, most: int) -> tuple[Ints, list[float]]:
+        """Return the pairs with a lead below 1, and weights by which they add up to nearly 0, the largest first.
+
+        None are returned where they are more than `most`.
+        """
+        which = np.flatnonzero(self.leads < 1.0)
+        if len(which) > most:
+            return which[:0], []
+        short = 1.0 - self.leads[which]
+        order = np.argsort(-short, kind="stable")
+        weights = short[order] / self.lengths[which[order] // K]
+        return which[order], (weights / weights.max(initial=1e-300)).tolist()
 
 
 def needs_descent(pairs: Pairs) -> bool:
@@ -67,34 +73,37 @@ def needs_descent(pairs: Pairs) -> bool:
 def descend(pairs: Pairs, scales: Floats) -> Descent:
     """Minimise the loss until every lead is positive or nothing changes any more."""
     (A, lengths), codes, K = _unit_rows(pairs, scales), pairs.codes, pairs.K
-    every, members = np.arange(pairs.rows.n), [np.flatnonzero(codes == k) for k in range(K)]
-    W, scores, ridge = np.zeros((K, pairs.m)), np.zeros((pairs.rows.n, K)), 1.0
-
-    def leads_of(scores: Floats, own: float) -> Floats:
-        leads: Floats = scores[every, codes][:, None] - scores
-        leads[every, codes] = own
-        return leads
-
-    leads = leads_of(scores, inf)
+    n, members = pairs.rows.n, [np.flatnonzero(codes == k) for k in range(K)]
+    W, leads, gain, ridge = np.zeros((K, pairs.m)), np.zeros((n, K)), np.empty((n, K)), 1.0
+    leads[np.arange(n), codes] = inf
+    blocks = _blocks(n, K)
+    parts = [A] if len(blocks) == 1 else [A[block] for block in blocks]
     for _ in range(_STEPS):
         check_time()
-        short = np.maximum(0.0, 1.0 - leads)  # exactly 0 at a row's own class, whose lead is infinite
-        pull = -short
-        pull[every, codes] = short.sum(axis=1)
-        downhill = _gradient(A, pull)
-        while np.abs(downhill - ridge * W).max() < _FLAT * (short.sum() + 1.0) and ridge > _LEAST_RIDGE:
+        downhill, losses = np.zeros_like(W), 0.0
+        for block, part in zip(blocks, parts, strict=True):
+            pull = np.minimum(0.0, leads[block] - 1.0)  # exactly 0 at a row's own class, whose lead is infinite
+            lost = -pull.sum(axis=1)
+            pull[np.arange(len(pull)), codes[block]] = lost
+            downhill += _gradient(part, pull)
+            losses += float(lost.sum())
+        while np.abs(downhill - ridge * W).max() < _FLAT * (losses + 1.0) and ridge > _LEAST_RIDGE:
             ridge *= 0.01
         if ridge <= _LEAST_RIDGE:
             break
         try:
-            D = np.linalg.solve(_hessian(A, members, short, ridge), (downhill - ridge * W).reshape(-1)).reshape(W.shape)
+            D = np.linalg.solve(_hessian(A, members, leads, ridge), (downhill - ridge * W).reshape(-1)).reshape(W.shape)
         except np.linalg.LinAlgError:
             break
-        change = np.asarray(A @ D.T)
-        gain = leads_of(change, 0.0)
-        step = _step(leads, gain, float((W * D).sum()) * ridge, float((D * D).sum()) * ridge)
-        W, scores = W + step * D, scores + step * change
-        leads = leads_of(scores, inf)
+        for block, part in zip(blocks, parts, strict=True):
+            check_time()
+            change = np.asarray(part @ D.T)
+            own = np.arange(len(change)), codes[block]
+            gain[block] = change[own][:, None] - change
+        step = _step(leads, gain, blocks, float((W * D).sum()) * ridge, float((D * D).sum()) * ridge)
+        W += step * D
+        for block in blocks:
+            leads[block] += step * gain[block]
         if leads.min() > 0:
             break
     return Descent(W.reshape(-1), leads.reshape(-1), lengths)
@@ -110,6 +119,12 @@ def _gradient(A: Floats | sp.csr_matrix, pull: Floats) -> Floats:
         part = slice(begin, begin + _ROWS_AT_ONCE)
         total += pull[part].T @ A[part]
     return total
+
+
+def _blocks(n: int, K: int) -> list[slice]:
+    """Return blocks of rows, so that what is computed for all pairs of a block stays small."""
+    step = max(1, _PAIRS_AT_ONCE // K)
+    return [slice(first, first + step) for first in range(0, n, step)]
 
 
 def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Floats]:
@@ -130,7 +145,7 @@ def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Fl
     return np.asarray(dense), lengths
 
 
-def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], short: Floats, ridge: float) -> Floats:
+def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Floats, ridge: float) -> Floats:
     """Return ρ·1 + Σ aaᵀ over the pairs with a lead below 1: XᵀX of the rows of class k with rival l is in four blocks.
 
     The same vector added to all blocks of W changes no lead; a 1 in every block keeps Newton's steps free of such vectors.
@@ -140,7 +155,7 @@ def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], short: Floats, ridg
     for k, rows in enumerate(members):
         check_time()
         for rival in range(K):
-            chosen = rows[short[rows, rival] > 0]
+            chosen = rows[leads[rows, rival] < 1]
             if not chosen.size:
                 continue
             part = A[chosen]
@@ -155,12 +170,16 @@ def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], short: Floats, ridg
     return flat
 
 
-def _step(leads: Floats, gain: Floats, slope: float, curvature: float) -> float:
+def _step(leads: Floats, gain: Floats, blocks: list[slice], slope: float, curvature: float) -> float:
     """Return the best part of a Newton step: the slope of the loss along it rises, so halving an interval finds its 0."""
 
     def uphill(step: float) -> float:
-        short = np.maximum(0.0, 1.0 - leads - step * gain)
-        return slope + step * curvature - float(np.einsum("ij,ij->", short, gain))
+        falling = 0.0
+        for block in blocks:
+            check_time()
+            short = np.maximum(0.0, 1.0 - leads[block] - step * gain[block])
+            falling += float(np.einsum("ij,ij->", short, gain[block]))
+        return slope + step * curvature - falling
 
     if not uphill(1.0) > 0:
         return 1.0

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows
+from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows, frozen
 from separatrix.kernels.modular import PRIME
 from separatrix.proofs.clock import check_time
 from separatrix.proofs.proof import Direction, Witness
@@ -25,10 +25,10 @@ _ORDINARY = 400
 """Squares of numbers within 2^±400 neither underflow nor overflow."""
 _SMALLEST_SQUARE = 2.0**-1000
 """A larger sum of squares has lost nothing that matters to underflow."""
+_PAIRS_AT_ONCE = 1 << 20
+"""So many leads are computed at a time."""
 _FEW_NUMBERS = 500
 """Pairs with so few numbers in all are decided exactly in milliseconds."""
-_LEADS = 4_000_000
-"""So many leads are computed at a time where one array of all is not needed."""
 _LOWEST = -1074
 """The exponent that frexp gives to the smallest float is larger; that of the largest is 1024."""
 
@@ -65,6 +65,8 @@ class Pairs:
 
     def leads(self, w: Floats, which: Ints = NO_ORDER) -> Floats:
         """Return ⟨w,a⟩ for all pairs by number, or for those of some rows in order; infinite at a row's own class."""
+        if not which.size and self.rows.n * self.blocks > _PAIRS_AT_ONCE:
+            return np.concatenate([leads for _, _, leads in self.blocks_of_leads(w)])
         W = w.reshape(self.blocks, self.m)
         bias = W[:, self.rows.d] if self.bias else np.zeros(self.blocks)
         scores = self.rows.scores(W[:, : self.rows.d], bias, which)
@@ -79,14 +81,11 @@ class Pairs:
 
     def blocks_of_leads(self, w: Floats) -> Iterator[tuple[int, int, Floats]]:
         """Yield blocks of rows, begin and end, with the leads of their pairs; all at once unless these are very many."""
-        step = _LEADS if self.K == 2 else max(1, _LEADS // self.K)
-        if step >= self.rows.n:
-            yield 0, self.rows.n, self.leads(w)
-            return
-        for begin in range(0, self.rows.n, step):
+        n, step = self.rows.n, max(1, _PAIRS_AT_ONCE // self.blocks)
+        for begin in range(0, n, step):
             check_time()
-            end = min(begin + step, self.rows.n)
-            yield begin, end, self.leads(w, np.arange(begin, end))
+            end = min(begin + step, n)
+            yield begin, end, self.leads(w, NO_ORDER if end - begin == n else frozen(np.arange(begin, end)))
 
     def smallest_leads(self, w: Floats) -> tuple[Floats, Ints]:
         """Return the smallest lead of each row, and the number of the pair that has it."""
