@@ -21,7 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from separatrix import Certificate, check_separation
+from separatrix.analysis.separation.check import _empty_cells
+from separatrix.analysis.separation.collinear import nearly_dependent
 from separatrix.cli import app
+from separatrix.engine.rows import Rows
 from support import brute_force, exact_oracle
 from support.scale import scaled
 
@@ -415,3 +418,18 @@ def test_collinear_columns_of_data_whose_direction_is_a_sum_of_examples():
     names = [*(f"x{j}" for j in range(80)), "intercept"]
     expected = [(names[j], inf if relative[k, j] > 0 else -inf, None, k + 1) for k, j in np.argwhere(relative)]
     assert check.infinite == expected and check.infinite != expected[1:]
+
+
+def test_columns_of_small_integers_are_examined_in_little_memory():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60_000, 60)).astype(np.uint8)
+    codes = rng.integers(0, 3, 60_000)
+    rows = Rows(X)
+    names = [f"x{j}" for j in range(60)]
+    tracemalloc.start()
+    assert nearly_dependent(rows, True, {}) == [] and len(_empty_cells(rows, codes, [0, 1, 2], names)) == 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * X.nbytes  # 32 times, where all of them were turned into floats at once
+    nearly = np.column_stack([X, X[:, 3] + 2.0 * X[:, 5] + rng.normal(size=60_000) * 1e-14])
+    assert nearly_dependent(Rows(nearly), True, {}) == nearly_dependent(Rows(sp.csr_array(nearly)), True, {}) == [60]

@@ -224,9 +224,11 @@ def _columns_of_levels(rows: Rows) -> tuple[Ints, Array]:
 def _empty_cells(rows: Rows, codes: Array, classes: list[Any], names: list[str]) -> EmptyCells:
     """Return the levels of 0/1 columns, and the reference levels of factors in a formula, without a row of some class."""
     which, table = _columns_of_levels(rows)
-    members = sp.csr_array((np.ones(rows.n, np.int64), (codes, np.arange(rows.n))), (len(classes), rows.n))
-    ones = members @ table.astype(np.int64)
-    counts = np.asarray(ones.toarray() if sp.issparse(ones) else ones)
+    if sp.issparse(table):
+        members = sp.csr_array((np.ones(rows.n, np.int64), (codes, np.arange(rows.n))), (len(classes), rows.n))
+        counts = np.asarray((members @ table.astype(np.int64)).toarray())
+    else:
+        counts = np.stack([table[codes == k].sum(axis=0) for k in range(len(classes))])
     sizes = np.bincount(codes, minlength=len(classes))
     by_level = np.stack([counts.T, (sizes[:, None] - counts).T], axis=1)  # a column's levels 1 and 0
     levels: list[tuple[str, str]] = []

@@ -6,6 +6,7 @@ the few. What is returned is therefore proven, and at most one row joins for eac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -78,18 +79,27 @@ def nearly_dependent(rows: Rows, bias: bool, exact: Dependencies) -> list[int]:
     """Return the columns that are combinations of columns before them within rounding, but not exactly."""
     if rows.sparse and rows.n * rows.d > 10_000_000:
         return []
-    X = rows.source.toarray() if sp.issparse(rows.source) else np.asarray(rows.source)
-    table: Floats = np.concatenate([np.ones((rows.n, int(bias))), X.astype(np.float64)], axis=1)
     places = [rows.d, *range(rows.d)] if bias else list(range(rows.d))
     kept = [t for t, j in enumerate(places) if j not in exact]
-    with np.errstate(all="ignore"):
-        table = table[:, kept] / np.abs(table[:, kept]).max(axis=0)
-        table /= np.sqrt(np.einsum("ij,ij->j", table, table))
-        triangle = table[:0]
-        step = max(_ROWS_AT_ONCE, 2 * len(kept))
-        for first in range(0, rows.n, step):  # R of all rows follows from the R of those so far and the next rows
+    step = max(_ROWS_AT_ONCE, 2 * len(kept))
+
+    def blocks() -> Iterator[Floats]:
+        for first in range(0, rows.n, step):
             check_time()
-            triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, table[first : first + step]]), mode="r"))
+            X = rows.source[first : first + step]
+            X = X.toarray() if sp.issparse(X) else np.asarray(X)
+            table: Floats = np.concatenate([np.ones((len(X), int(bias))), X.astype(np.float64)], axis=1)
+            yield table[:, kept]
+
+    with np.errstate(all="ignore"):
+        tops, squares, triangle = np.zeros(len(kept)), np.zeros(len(kept)), np.empty((0, len(kept)))
+        for block in blocks():
+            tops = np.maximum(tops, np.abs(block).max(axis=0))
+        for block in blocks():
+            block /= tops
+            squares += np.einsum("ij,ij->j", block, block)
+        for block in blocks():  # R of all rows follows from the R of those so far and the next rows
+            triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block / tops / np.sqrt(squares)]), mode="r"))
         diagonal = np.abs(np.diagonal(triangle))
     return [places[kept[t]] for t in np.flatnonzero(diagonal < _NEARLY).tolist()]
 
