@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_svmlight_file
 
 from separatrix import fewest_mistakes, suspects
-from separatrix.analysis.fewest_mistakes import LinearRule
+from separatrix.analysis.linear_rule import LinearRule
 from separatrix.data.lectures import EXAMPLES
 from support.scale import property_examples
 

@@ -138,7 +138,7 @@ def test_leads_by_blocks_are_the_leads_at_once(K, monkeypatch):
     X, y = noise(500, 3, K)
     pairs, w = Pairs(Rows(X), y, K, True), np.random.default_rng(1).standard_normal(4 * (1 if K == 2 else K))
     leads, signs, smallest = pairs.leads(w), exact_signs(pairs, w), pairs.smallest_leads(w)
-    monkeypatch.setattr("separatrix.proofs.search.pairs._LEADS", 100)
+    monkeypatch.setattr("separatrix.proofs.search.pairs._PAIRS_AT_ONCE", 100)
     assert len(list(pairs.blocks_of_leads(w))) > 4
     assert np.array_equal(np.concatenate([block for _, _, block in pairs.blocks_of_leads(w)]), leads)
     assert np.array_equal(exact_signs(pairs, w), signs)

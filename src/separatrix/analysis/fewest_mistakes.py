@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from separatrix.analysis.contradictions import Contradictions, minimum_hitting_set
+from separatrix.analysis.linear_rule import LinearRule
 from separatrix.engine.labels import check_two_classes, encode
-from separatrix.engine.rows import NO_ORDER, Array, Floats, Ints, Rows
+from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows
 from separatrix.engine.rules import TIES, tie_code
 from separatrix.learners.linear import AveragedLearner, PocketLearner
 from separatrix.proofs.clock import TimeUp, watched
@@ -43,8 +44,7 @@ from separatrix.proofs.search.wide import summed
 _FIRST_LOOK, _LAST_LOOK = 0.1, 0.25
 _PROVER_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)
 """Of the time: for the verdict of `certify`; on large data, of what is left then, for the upper end and for witnesses."""
-_STALE = 300
-_TRIMS, _PASSES = 10, 30
+_STALE, _TRIMS, _PASSES = 300, 10, 30
 _FAR_WRONG = 0.1
 """A lead below minus this share of the median size is far on the wrong side."""
 _SAMPLE, _TINY = 10_000, 1e-100
@@ -56,35 +56,6 @@ _LEAST_SQUARES_SECONDS = 2e-9
 """A singular value decomposition takes up to so long for each product of n, d and the smaller of the two."""
 _LINE_CELLS = 40_000_000
 """Line searches keep the vectors of all pairs in memory, up to so many numbers."""
-
-
-@dataclass(frozen=True)
-class LinearRule:
-    """A linear classifier: weights, biases, classes and the meaning of a score of 0.
-
-    The weights are float64, or arrays of `Fraction` where float64 cannot hold a separator.
-    """
-
-    coef: Array
-    intercept: Array
-    classes: Array
-    tie: str
-
-    def predict(self, X: Any) -> Array:
-        """Return the labels. The signs of scores and of their differences are exact."""
-        rows, K = Rows(np.asarray(X) if not hasattr(X, "tocsr") else X.tocsr()), len(self.classes)
-        w = [Fraction(value) for value in np.column_stack([self.coef, self.intercept]).reshape(-1).tolist()]
-        if K == 2:
-            signs = exact_signs(Pairs(rows, np.ones(rows.n), 2, True), w)
-            is_positive = signs >= 0 if self.tie == "+1" else signs > 0
-            return np.asarray(self.classes[is_positive.astype(np.int64)])
-        codes = np.zeros(rows.n, np.int64)
-        while True:  # climb from class to class with a higher score, or the same score and a lower number
-            signs = exact_signs(Pairs(rows, codes, K, True), w).reshape(rows.n, K)
-            better = (signs < 0) | ((signs == 0) & (np.arange(K) < codes[:, None]))
-            if not better.any():
-                return np.asarray(self.classes[codes])
-            codes = np.where(better.any(axis=1), np.argmax(better, axis=1), codes)
 
 
 @dataclass(frozen=True)
@@ -106,10 +77,11 @@ class FewestMistakes:
         return self.lower == self.upper
 
     def __repr__(self) -> str:
+        proof = f"proven by {len(self.witnesses)} witness" + "es" * (len(self.witnesses) != 1)
         if self.optimal:
-            proof = "the data are separable" if not self.upper else f"proven by {_counted(len(self.witnesses))}"
+            proof = proof if self.upper else "the data are separable"
             return f"FewestMistakes: exactly {self.upper} ({proof}), made on rows {list(self.mistaken)[:12]}"
-        return f"FewestMistakes: between {self.lower}, proven by {_counted(len(self.witnesses))}, and {self.upper}"
+        return f"FewestMistakes: between {self.lower}, {proof}, and {self.upper}"
 
 
 def fewest_mistakes(
@@ -396,10 +368,6 @@ class _Search(Contradictions):
 
 def _by_sign(leads: Floats) -> tuple[Ints, Ints]:
     return np.flatnonzero(leads < 0), np.flatnonzero(leads > 0)
-
-
-def _counted(number: int) -> str:
-    return f"{number} witness" if number == 1 else f"{number} witnesses"
 
 
 def _least_squares(Z: Floats) -> Floats:
