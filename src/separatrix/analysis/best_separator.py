@@ -16,8 +16,8 @@ from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem, joi
 
 _TOL = 1e-6
 _PASSES = 2000
-_QUICK = 300
-"""So many weights the least squares solve in less than a second."""
+_QUICK, _QUICK_PAIRS = 300, 2_000_000
+"""So many weights the least squares solve in less than a second, and so many pairs they look through in one."""
 
 
 class Separator(NamedTuple):
@@ -50,7 +50,8 @@ def best_separator(rows: Rows, codes: Codes, n_classes: int, *, bias: bool, dead
     if len(np.unique(codes)) < 2 or (not bias and not problem.norms.all()):
         return None
     try:
-        is_quick = deadline == inf or rows.d * problem.K <= _QUICK  # least squares cannot be interrupted
+        is_small = rows.d * problem.K <= _QUICK and rows.n * problem.K <= _QUICK_PAIRS
+        is_quick = deadline == inf or is_small  # least squares cannot be interrupted
         solution = solve_hard(problem, _TOL, 0, is_late) if is_quick else None
     except Inseparable:
         return None
