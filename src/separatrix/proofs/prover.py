@@ -28,17 +28,29 @@ from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.perceptron import smallest_leads, trained_perceptron
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
-from separatrix.proofs.search.rescaling import ORDINARY, MovedPairs, at_ordinary_size, recoordinated, with_columns_divided
+from separatrix.proofs.search.rescaling import (
+    ORDINARY,
+    MovedPairs,
+    at_ordinary_size,
+    recoordinated,
+    with_columns_divided,
+    with_rows_at_one_size,
+)
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
-from separatrix.proofs.search.separator_search import Failures, Field, decide, decide_exactly
+from separatrix.proofs.search.separator_search import Failures, Field, decide, decide_exactly, widest_balance
 from separatrix.proofs.search.wide import WIDE, WidePairs, one_sided, separable
 
 Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
-_SCATTERED = 1e30
-"""Where norms differ by such a factor, refined linear programs take long and often fail."""
+_UNEVEN, _SCATTERED = 1e6, 1e30
+"""Where norms differ by such factors, rows are searched at one size: after a first search, or at once.
+
+Of rows so scattered, refined linear programs take long and often fail.
+"""
+_WIDEST_CELLS = 1_000_000
+"""The widest witness is sought among so many numbers at most."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
@@ -113,6 +125,9 @@ def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) ->
 
 def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> Any:
     """Return a separator w (floats or fractions), or the face of a first witness, or None; `tell` what is done now."""
+    sized = None if pairs.is_tiny else with_rows_at_one_size(pairs, _SCATTERED)
+    if sized is not None:
+        return _at_original_lengths(pairs, *sized, tell)
     tell("training a perceptron")
     shifts: list[list[int]] = [[]]
 
@@ -175,6 +190,10 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         hard = np.union1d(hard, descent.hardest(2 * pairs.dim))
     answer = decide(field, hard, accept_separator, accept_witness, last_resort=False)
     simple = decide_exactly(field, hard, accept_separator, accept_witness) if answer is None and pairs.is_tiny else None
+    sized = with_rows_at_one_size(pairs, _UNEVEN) if answer is None and simple is None else None
+    if sized is not None:
+        return _at_original_lengths(pairs, *sized, tell)
+    answer = _widest_witness(pairs, hard) if answer is None and simple is None else answer
     is_last = isinstance(simple, Face) or bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
     if answer is None and (simple is None or not is_last):  # a refined separator has a better margin than a vertex
         tell("refining linear programs")
@@ -196,6 +215,47 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
 
     other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
     return decide(other, hard, accept_moved, moved_witness)
+
+
+def _at_original_lengths(pairs: Pairs, sized: Pairs, exponents: Ints, tell: Callable[[str], None]) -> Any:
+    """Return the answer about rows divided by 2^exponents as one about the rows themselves."""
+    answer = _separator_or_witness(sized, tell)
+    if not isinstance(answer, Face):
+        return answer
+    down = exponents[pairs.row_of(answer.pairs)].tolist()
+    weights = [weight * Fraction(2) ** -e for weight, e in zip(answer.weights, down, strict=True)]
+    return Face(answer.pairs, weights, None)
+
+
+def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
+    """Return a witness on as many pairs as possible: of the hardest and a sample, or of all, where these are few enough.
+
+    Smaller witnesses of vectors of very different lengths balance up to rounding only, and with as many unknowns as
+    equations nothing is left to adjust. Here the weights of a basis are adjusted until the sum is exactly 0.
+    """
+    from scipy.linalg import qr  # loading it takes longer than most proofs
+
+    alike, exponents = with_rows_at_one_size(pairs, 1.0) or (pairs, np.zeros(pairs.rows.n, np.int64))
+    first = pairs.m if pairs.K > 2 else 0  # the blocks of a pair add up to 0
+    every, scales = np.flatnonzero(pairs.exist), alike.column_scales()[first:]
+    sample = np.random.default_rng(2).choice(every, min(4 * pairs.dim, len(every)), replace=False)
+    for which in (np.union1d(hard, sample), every):
+        check_time()
+        if len(which) * pairs.dim > _WIDEST_CELLS:
+            return None
+        Z = alike.vectors(which)[:, first:] / scales
+        sizes = np.abs(Z).max(axis=1)
+        weights = widest_balance(Z / sizes[:, None]) if sizes.all() and np.isfinite(sizes).all() else None
+        support = np.flatnonzero(weights > 0) if weights is not None else np.arange(0)
+        if weights is None or not support.size:
+            continue
+        pivots = qr((Z[support] / sizes[support, None]).T, mode="r", pivoting=True)[1]  # a basis first, well conditioned
+        support = support[pivots]
+        numbers = np.ldexp(weights[support] / sizes[support], -exponents[pairs.row_of(which[support])])
+        exact = balanced(pairs, which[support], (numbers / numbers.max()).tolist())
+        if exact is not None:
+            return Face(which[support], exact, None)
+    return None
 
 
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
@@ -297,6 +357,9 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
         begin("telling overlap from quasi-complete separation")
         spanned = _joined_classes(pairs, first) if needs_descent(pairs) else first
         face = climb(pairs, spanned, pairs.column_scales(), signs_of, last_resort=False)
+        wider = None if face.complete else _widest_witness(pairs, first.pairs)
+        if wider is not None:
+            face = climb(pairs, wider, pairs.column_scales(), signs_of, last_resort=False)
         moved = recoordinated(pairs) if not face.complete else None
         if moved is not None:
             face = _climb_moved(moved, face, signs_of)

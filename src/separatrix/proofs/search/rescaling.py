@@ -91,6 +91,30 @@ def at_ordinary_size(pairs: Pairs) -> tuple[Pairs, int] | None:
     return (Pairs(Rows(table), pairs.codes, pairs.K, False), e) if is_exact else None
 
 
+def with_rows_at_one_size(pairs: Pairs, spread: float) -> tuple[Pairs, Ints] | None:
+    """Return the pairs of 2^−e·x̃ with an e for each row that makes its length about 1, and these e.
+
+    None is returned where the lengths differ by a smaller factor than `spread`, or where floating point would lose digits
+    of a row. The bias becomes a last column. A w has leads of the same signs; a weight λ here is the weight 2^−e·λ there.
+    """
+    norms, rows = pairs.norms, pairs.rows
+    if not norms.min() > 0 or not norms.max() / norms.min() > spread:
+        return None
+    exponents = np.frexp(norms)[1].astype(np.int64)
+    source = sp.csr_matrix(rows.source, dtype=np.float64) if rows.sparse else rows.source.astype(np.float64)
+    if pairs.bias:
+        ones = np.ones((rows.n, 1))
+        source = sp.hstack([source, ones], format="csr") if rows.sparse else np.hstack([source, ones])
+    values = source.data if rows.sparse else source
+    down = np.repeat(exponents, np.diff(source.indptr)) if rows.sparse else exponents[:, None]
+    scaled = np.ldexp(values, -down)
+    if not np.array_equal(np.ldexp(scaled, down), values):
+        return None
+    if rows.sparse:
+        scaled = sp.csr_matrix((scaled, source.indices, source.indptr), source.shape)
+    return Pairs(Rows(scaled), pairs.codes, pairs.K, False), exponents
+
+
 def with_columns_divided(pairs: Pairs, scales: Floats) -> Pairs | None:
     """Return the pairs of x/scales where some columns are very large or small; None where floating point copes with them.
 

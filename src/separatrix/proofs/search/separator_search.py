@@ -189,6 +189,27 @@ def balance(Z: Floats, costs: Floats | None = None) -> Ints | None:
     return np.flatnonzero(answer.x > 0) if answer.status == 0 else None
 
 
+def widest_balance(Z: Floats) -> Floats | None:
+    """Return a λ with 0 ≤ λ ≤ 10⁴ + 1 and Zᵀλ = 0 up to rounding that is at least 1 on as many rows as possible.
+
+        max Σs  with Zᵀ(s + t) = 0,  0 ≤ s ≤ 1,  0 ≤ t ≤ 10⁴
+
+    Without the upper limit of t, s would be 1 on exactly the rows that any λ ≥ 0 with Zᵀλ = 0 is positive on.
+    """
+    from scipy.optimize import linprog
+
+    k, dim = Z.shape
+    answer = linprog(
+        np.repeat([-1.0, 0.0], k),
+        A_eq=np.hstack([Z.T, Z.T]),
+        b_eq=np.zeros(dim),
+        bounds=[(0, 1)] * k + [(0, 1e4)] * k,
+        method="highs-ds",
+        options=solver_options(),
+    )
+    return np.asarray(answer.x[:k] + answer.x[k:]) if answer.status == 0 else None
+
+
 def _separate(Z: Floats) -> Floats | None:
     """Return a w with Zw ≥ 1, or None."""
     from scipy.optimize import linprog
