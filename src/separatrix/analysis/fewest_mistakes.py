@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from separatrix.analysis.contradictions import Contradictions, minimum_hitting_set
+from separatrix.analysis.contradictions import Contradictions, is_strict, minimum_hitting_set
 from separatrix.analysis.linear_rule import LinearRule
 from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows
@@ -37,7 +37,7 @@ from separatrix.proofs.clock import TimeUp, watched
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.proof import Direction, Proof, Witness
 from separatrix.proofs.prover import prove
-from separatrix.proofs.search.exact_signs import exact_signs, is_balanced
+from separatrix.proofs.search.exact_signs import blocks_of_signs, is_balanced
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.wide import summed
 
@@ -149,8 +149,7 @@ class _Search(Contradictions):
             witness = replace(proof.witness, rows=tuple(which[list(proof.witness.rows)].tolist()))
             numbers = np.array(witness.rows, np.int64)
             numbers = numbers if pairs.K == 2 else numbers * pairs.K + np.array(witness.rivals)
-            is_strict = self.strict[np.searchsorted(self.pair_numbers, numbers)].any()
-            if is_strict and is_balanced(pairs, numbers, witness.weights):
+            if is_strict(pairs, numbers, self.tie).any() and is_balanced(pairs, numbers, witness.weights):
                 return witness
         return None
 
@@ -173,10 +172,13 @@ class _Search(Contradictions):
             self._take(w)
 
     def _take(self, w: Floats | Sequence[Fraction]) -> None:
-        signs = exact_signs(self.pairs, w)[self.pair_numbers]
-        is_wrong = (signs < 0) | ((signs == 0) & self.strict)
-        is_mistaken = np.zeros(self.n, bool)
-        is_mistaken[self.rows_of[is_wrong]] = True
+        pairs, is_mistaken = self.pairs, np.zeros(self.n, bool)
+        for begin, end, signs in blocks_of_signs(pairs, w):
+            first = begin * pairs.blocks
+            zeros = np.flatnonzero((signs == 0) & pairs.existing(begin, end))
+            is_wrong = signs < 0
+            is_wrong[zeros] = is_strict(pairs, first + zeros, self.tie)
+            is_mistaken[begin:end] = is_wrong.reshape(end - begin, -1).any(axis=1)
         mistaken = np.flatnonzero(is_mistaken)
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken
@@ -296,12 +298,12 @@ class _Search(Contradictions):
         self._prove(list(self.around(wrong, rights, until)))
 
     def _some_leads(self, w: Floats) -> tuple[Ints, Floats]:
-        """Return the places of pairs in `pair_numbers`, and their leads over the lengths of their rows.
+        """Return the places of pairs, and their leads over the lengths of their rows.
 
         These are all pairs, or those of a random sample of the rows where they are too many to be sorted in a moment.
         """
         each = self.pairs.K - 1
-        if len(self.pair_numbers) <= _MOST_SORTED:
+        if self.pairs.count <= _MOST_SORTED:
             rows, which = np.arange(self.n), NO_ORDER
         else:
             rows = which = np.unique(self.rng.integers(0, self.n, max(1, _MOST_SORTED // each)))
@@ -335,10 +337,11 @@ class _Search(Contradictions):
 
     def _separate(self, allowed: NDArray[np.bool_]) -> None:
         """Offer a separator of the allowed rows, which are separable as far as is known."""
-        which = np.flatnonzero(allowed[self.rows_of])
+        which = self.allowed_places(allowed)
+        strict = is_strict(self.pairs, self.numbers_of(which), self.tie)
         options = {"time_limit": max(0.05, self.left())}
         free = np.zeros(self.Z.shape[1])
-        for needed in (np.ones(len(which)), self.strict[which].astype(float)):  # leads of 0 only if needed
+        for needed in (np.ones(len(which)), strict.astype(float)):  # leads of 0 only if needed
             answer = linprog(free, A_ub=-self.Z[which], b_ub=-needed, bounds=(None, None), method="highs", options=options)
             if answer.status == 0:
                 self.offer(np.asarray(answer.x))

@@ -20,11 +20,11 @@ import numpy as np
 from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.proofs.clock import TimeUp, begin, check_time
 from separatrix.proofs.proof import MarginProof, Proof, Witness
-from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.exact_signs import blocks_of_signs
 from separatrix.proofs.search.first_witness import first_witness, first_witness_with, together
 from separatrix.proofs.search.joint_search import confused_classes, descend, needs_descent, of_classes
 from separatrix.proofs.search.margin_interval import at_least, flattened, interval, primitive, squared
-from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.pairs import Leads, Pairs
 from separatrix.proofs.search.perceptron import smallest_leads, trained_perceptron
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
@@ -37,6 +37,7 @@ Offer = Callable[[Proof], None]
 
 _SOON = 20_000
 """From so many numbers on, the verdict is offered before the rest is known."""
+_MOST_FAILURES = 1 << 20
 _SCATTERED = 1e30
 """Where norms differ by such a factor, refined linear programs take long and often fail."""
 
@@ -117,8 +118,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     shifts: list[list[int]] = [[]]
 
     def accept_whole(w: Any) -> Any:
-        signs = exact_signs(pairs, w)
-        bad = np.flatnonzero((signs <= 0) & pairs.exist)
+        bad = _not_positive(pairs, w)
         return Failures(bad) if bad.size else w
 
     w, clean = trained_perceptron(pairs) if pairs.exponent <= ORDINARY else (None, False)
@@ -154,13 +154,13 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         return table, table[:0]
 
     if searched is pairs:
-        field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
+        field = Field(pairs.dim, lambda v: Leads(pairs, v / scales), lambda which: pairs.vectors(which) / scales, whole)
     else:
-        field = Field(pairs.dim, searched.leads, searched.vectors, whole)
+        field = Field(pairs.dim, partial(Leads, searched), searched.vectors, whole)
     tell("searching for a separator or a witness")
     if needs_descent(pairs) and searched is pairs:
         descent = descend(pairs, scales)
-        result = accept_separator(descent.w) if descent.leads.min() > 0 else None
+        result = accept_separator(descent.w) if descent.separates else None
         if result is not None and not isinstance(result, Failures):
             return result
         for classes in confused_classes(pairs, descent) if tell is begin else ():
@@ -194,8 +194,19 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         table, _ = moved.whole(which)
         return table, table[:0]
 
-    other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
+    other = Field(moved.dim, partial(Leads, moved), moved.vectors, moved_whole)
     return decide(other, hard, accept_moved, moved_witness)
+
+
+def _not_positive(pairs: Pairs, w: Any) -> Ints:
+    """Return the pairs without a positive lead, exactly; where the pairs are very many, the first million or so."""
+    parts, count = [], 0
+    for first, last, signs in blocks_of_signs(pairs, w):
+        parts.append(first * pairs.blocks + np.flatnonzero((signs <= 0) & pairs.existing(first, last)))
+        count += len(parts[-1])
+        if pairs.are_many and count > _MOST_FAILURES:
+            break
+    return np.concatenate(parts)
 
 
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
@@ -286,7 +297,7 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
         return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
 
     def signs_of(w: list[Fraction]) -> Any:
-        return exact_signs(pairs, w)
+        return blocks_of_signs(pairs, w)
 
     decided = proven(found) if _is_decisive(pairs, found.pairs) else blank
     if decided is not blank and pairs.rows.n * pairs.dim > _SOON:
@@ -295,7 +306,7 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
     decided = proven(first) if _is_decisive(pairs, first.pairs) else decided
     try:
         begin("telling overlap from quasi-complete separation")
-        spanned = _joined_classes(pairs, first) if needs_descent(pairs) else first
+        spanned = _joined_classes(pairs, first) if needs_descent(pairs) or pairs.are_many else first
         face = climb(pairs, spanned, pairs.column_scales(), signs_of, last_resort=False)
         moved = recoordinated(pairs) if not face.complete else None
         if moved is not None:
@@ -327,7 +338,7 @@ def _joined_classes(pairs: Pairs, first: Face) -> Face:
         face = _separator_or_witness(alone, lambda _: check_time())
         if not isinstance(face, Face):
             continue
-        face = climb(alone, face, alone.column_scales(), partial(exact_signs, alone), last_resort=False)
+        face = climb(alone, face, alone.column_scales(), partial(blocks_of_signs, alone), last_resort=False)
         for number, weight in zip(numbers[face.pairs].tolist(), face.weights, strict=True):
             balanced[number] = balanced.get(number, Fraction(0)) + weight
         if face.complete and face.direction is None:
@@ -350,7 +361,9 @@ def _touching_or_not(pairs: Pairs, decided: Proof, first: Face, face: Face) -> P
     the first such pair, together with the first witness of all where that is needed. If not, and the direction is positive
     outside the face, they are touching.
     """
-    inside = np.flatnonzero(face.inside & pairs.exist)
+    if face.inside is None:  # the pairs are too many
+        return decided
+    inside = face.pairs if pairs.are_many else np.flatnonzero(face.inside & pairs.exist)
     for pair in inside:
         if not _is_decisive(pairs, np.append(first.pairs, pair)):
             continue
