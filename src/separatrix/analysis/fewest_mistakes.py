@@ -178,7 +178,8 @@ class _Search(Contradictions):
             zeros = np.flatnonzero((signs == 0) & pairs.existing(begin, end))
             is_wrong = signs < 0
             is_wrong[zeros] = is_strict(pairs, first + zeros, self.tie)
-            is_mistaken[begin:end] = is_wrong.reshape(end - begin, -1).any(axis=1)
+            for column in is_wrong.reshape(end - begin, -1).T:  # any(axis=1) takes ten times as long
+                is_mistaken[begin:end] |= column
         mistaken = np.flatnonzero(is_mistaken)
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken

@@ -32,6 +32,8 @@ _PROBE = 2_000
 """So many rows are trained on first, to tell how long a pass takes."""
 _LEAST_ROWS = 1_000
 """A training has so many rows, however little time is left."""
+_RANKED = 50_000
+"""So many rows are ranked to tell how long the ranking of all takes."""
 _SCORES = 2_000_000
 """So many scores are computed at a time."""
 
@@ -120,12 +122,28 @@ def suspects(X: Any, y: Any, *, random_state: int = 0, time_limit: float | None 
     classes, codes = encode(labels)
     check_two_classes(classes)
     notes: list[str] = []
+    begun, limit = time.monotonic(), limit - (time.monotonic() - begun)
+    limit = max(0.0, limit - _ranking_seconds(rows.n)) if limit < np.inf else limit
     margin, suggested = _held_out_margins(rows, codes, len(classes), random_state, begun + 0.7 * limit, notes)
     mistakes = _repeated_mistakes(rows, codes, random_state, begun + 0.9 * limit, notes)
     witness = _witness_weight(rows, codes, len(classes), begun + limit, notes)
-    suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
-    ranked = np.argsort(-suspicion, kind="stable")
+    suspicion, ranked = _ranked(margin, mistakes, witness)
     return Suspects(ranked, classes, codes, suggested, suspicion, margin, mistakes, witness, tuple(notes))
+
+
+def _ranked(margin: Floats, mistakes: Floats, witness: Floats) -> tuple[Floats, Ints]:
+    """Return how suspicious each row is, and the rows in that order."""
+    suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
+    return suspicion, np.argsort(-suspicion, kind="stable")
+
+
+def _ranking_seconds(n: int) -> float:
+    """Return how long the ranking of all rows, which cannot be interrupted, will take by the time for some of them."""
+    some = min(n, _RANKED)
+    evidence = np.random.default_rng(0).random((3, some))
+    begun = time.monotonic()
+    _ranked(*evidence)
+    return float((time.monotonic() - begun) * n / some * np.log2(n + 1) / np.log2(some + 1))
 
 
 def _standard(values: Floats) -> Floats:
@@ -145,7 +163,10 @@ def _held_out_margins(
     plan, trainings = _plan(rows, codes, deadline), 0
     scores = _HeldOutScores(rows, n_classes, plan.folds)
     for repeat in range(plan.repeats):
-        fold = rng.permutation(rows.n) % plan.folds
+        if plan.most < rows.n:  # a permutation of very many rows takes longer than a training on a sample of them
+            fold = rng.integers(0, plan.folds, rows.n, np.int8)
+        else:
+            fold = rng.permutation(rows.n) % plan.folds
         scores.begin(fold)
         for k in range(plan.folds):
             which = np.flatnonzero(fold == k)
@@ -192,9 +213,9 @@ class _HeldOutScores:
         self.repeats: list[tuple[Array, dict[int, tuple[Floats, Floats, float]]]] = []
         """The fold of each row, and the weights, biases and length of each fold's learner."""
 
-    def begin(self, fold: Ints) -> None:
+    def begin(self, fold: Array) -> None:
         """Begin a repeat."""
-        self.repeats = [*(self.repeats if self.sums is None else []), (fold.astype(np.int8), {})]
+        self.repeats = [*(self.repeats if self.sums is None else []), (fold.astype(np.int8, copy=False), {})]
 
     def learned(self, k: int, model: AveragedLearner) -> None:
         """Take the learner that did not see fold k."""
