@@ -207,6 +207,8 @@ class _Search(Contradictions):
             is_late = left <= self.quickest_trim and (number > 0 or self.trims > 0)  # some classifier is needed
             if is_late or self.upper <= self.lower or len(np.unique(self.pairs.codes[kept > 0])) < self.pairs.K:
                 return
+            if self.trims == 0 and self._sample_took_all(left):
+                return
             begun = time.monotonic()
             learner = AveragedLearner(**self._options, max_iter=passes, random_state=self.trims)
             w = self._weights(learner.fit(self._scaled_source, self.pairs.codes, sample_weight=kept))
@@ -217,6 +219,22 @@ class _Search(Contradictions):
             spent = time.monotonic() - begun
             self.quickest_trim = min(spent, self.quickest_trim or spent)
             passes = max(1, min(_PASSES, int(left / 4 / spent * passes)))
+
+    def _sample_took_all(self, left: float) -> bool:
+        """Train on a sample of very many rows; offer its w and return True where there is no time for a pass over all."""
+        if self.n <= _SAMPLE:
+            return False
+        codes, begun = self.pairs.codes, time.monotonic()
+        some = np.random.default_rng(0).integers(0, self.n, _SAMPLE)
+        missing = np.flatnonzero(np.bincount(codes[some], minlength=self.pairs.K) == 0)
+        some = np.union1d(some, [int(np.argmax(codes == k)) for k in missing]).astype(np.int64)
+        learner = AveragedLearner(**self._options, max_iter=1, random_state=0)
+        scaled = self._scaled(self.pairs.rows.source[some], self.scales[: self.pairs.rows.d] * self._learner_scales)
+        learner.fit(scaled, codes[some])
+        is_late = (time.monotonic() - begun) * self.n / len(some) > left
+        if is_late:
+            self.offer(self._weights(learner))
+        return is_late
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -272,16 +290,16 @@ class _Search(Contradictions):
     @cached_property
     def _scaled_source(self) -> Any:
         """X with its columns divided by powers of two near their mean size, so that the perceptron sees all of them."""
-        scales = (self.scales[: self.pairs.rows.d] * self._learner_scales)[None, :]
-        source = self.pairs.rows.source
-        return source.multiply(1.0 / scales).tocsr() if self.pairs.rows.sparse else source / scales
+        return self._scaled(self.pairs.rows.source, self.scales[: self.pairs.rows.d] * self._learner_scales)
+
+    def _scaled(self, source: Any, scales: Floats) -> Any:
+        return source.multiply(1.0 / scales[None, :]).tocsr() if self.pairs.rows.sparse else source / scales[None, :]
 
     @cached_property
     def _learner_scales(self) -> Floats:
         """The root of the mean square of each column in the scaled coordinates, as a power of two."""
         some = self.rng.choice(self.n, min(self.n, _SAMPLE), replace=False)
-        source, scales = self.pairs.rows.source[some], self.scales[: self.pairs.rows.d]
-        scaled = source.multiply(1.0 / scales[None, :]).tocsr() if self.pairs.rows.sparse else source / scales
+        scaled = self._scaled(self.pairs.rows.source[some], self.scales[: self.pairs.rows.d])
         squares = scaled.multiply(scaled).mean(axis=0) if self.pairs.rows.sparse else (scaled * scaled).mean(axis=0)
         sizes = np.sqrt(np.asarray(squares, np.float64).reshape(-1))
         return np.asarray(2.0 ** np.round(np.log2(np.where(sizes > _TINY, sizes, 1.0))))
