@@ -84,7 +84,7 @@ def test_the_checker_computes_what_fractions_do(count):
             leads = {(i, r): s[codes[i]] - s[r] for i, s in enumerate(scores) for r in range(K) if r != codes[i]}
         some = abs(list(leads.values())[int(rng.integers(len(leads)))])
         for threshold in (Fraction(0), some, *(some * (1 + sign * tiny) for tiny in TINY for sign in (-1, 1))):
-            signs = examples.signs(direction, threshold)
+            signs = np.concatenate([block for _, _, block in examples.signs(direction, threshold)])
             for place, lead in leads.items():
                 assert signs[place] == (lead > threshold) - (lead < threshold), (rows, codes, direction, threshold, place)
         square = max(sum(value * value for value in x) for x in rows)

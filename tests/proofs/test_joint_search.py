@@ -1,5 +1,7 @@
 """Many classes with many weights: the verdict, the kind of separation and short witnesses, all checked exactly."""
 
+import subprocess
+import sys
 import tracemalloc
 from itertools import combinations
 
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from separatrix import certify
+from separatrix import Perceptron, certify, fewest_mistakes
 from separatrix.engine.rows import Rows
 from separatrix.proofs import prover
 from separatrix.proofs.search.joint_search import descend, of_classes
@@ -119,7 +121,7 @@ def test_the_descent_with_many_classes_takes_little_memory(monkeypatch):
     which, weights = descent.nearly_balanced(100, 1200)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(descent.leads) == 3_000_000 and not which.size and not weights
+    assert not which.size and not weights
     assert peak < 110e6  # two arrays of 3 million numbers, and a few of a million; seven of all pairs were 190e6
 
 
@@ -130,5 +132,91 @@ def test_the_descent_by_blocks_of_rows_finds_the_same(monkeypatch, form):
     whole = descend(pairs, pairs.column_scales())
     monkeypatch.setattr("separatrix.proofs.search.joint_search._PAIRS_AT_ONCE", 601)
     parts = descend(pairs, pairs.column_scales())
-    assert whole.leads.min() > 0 and parts.leads.min() > 0
+    assert whole.separates and parts.separates
     np.testing.assert_allclose(parts.w, whole.w, rtol=1e-3, atol=1e-6 * np.abs(whole.w).max())
+
+
+@pytest.fixture
+def few_kept(monkeypatch):
+    """What is kept of a few pairs only is computed by small blocks, as that of very many pairs."""
+    monkeypatch.setattr("separatrix.proofs.search.pairs._KEPT_PAIRS", 10)
+    monkeypatch.setattr("separatrix.proofs.search.pairs._PAIRS_AT_ONCE", 600)
+    monkeypatch.setattr("separatrix.proofs.search.joint_search._PAIRS_AT_ONCE", 601)
+    monkeypatch.setattr("separatrix.proofs.search.wide._SCORES_AT_ONCE", 602)
+    monkeypatch.setattr("separatrix.proofs.exact_examples._SCORES", 603)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "n_classes", "flipped"),
+    [
+        (1500, 40, 6, 0),
+        (1500, 40, 6, 30),
+        (900, 3, 5, 0),
+        (900, 3, 5, 9),
+        (60, 2, 3, 5),
+        (200, 500, 5, 0),
+        (300, 2, 20, 150),
+    ],
+)
+@pytest.mark.parametrize("bias", [True, False])
+def test_very_many_pairs_have_the_verdict_of_few(few_kept, monkeypatch, n, d, n_classes, flipped, bias):
+    X, y = planted(n, d, n_classes, flipped)
+    by_blocks = certify(X, y, fit_intercept=bias)
+    assert by_blocks.verify(X, y)
+    monkeypatch.setattr("separatrix.proofs.search.pairs._KEPT_PAIRS", 1 << 23)
+    kept = certify(X, y, fit_intercept=bias)
+    assert by_blocks.verdict == kept.verdict and by_blocks.separation in (None, kept.separation)
+    if kept.verdict == "separable":  # both intervals hold the margin
+        assert by_blocks.margin[0] <= kept.margin[1] and kept.margin[0] <= by_blocks.margin[1]
+
+
+@pytest.mark.parametrize("tie", ["mistake", "first"])
+def test_the_mistakes_among_very_many_pairs_are_those_of_the_classifier(few_kept, monkeypatch, tie):
+    monkeypatch.setattr("separatrix.analysis.contradictions._CELLS", 5000)
+    X, y = planted(600, 3, 4, 12)
+    found = fewest_mistakes(X, y, tie=tie, time_limit=1)
+    assert np.flatnonzero(found.classifier.predict(X) != y).tolist() == list(found.mistaken)
+    assert found.lower <= found.upper == len(found.mistaken)
+
+
+@pytest.mark.parametrize("flipped", [0, 20])
+def test_the_bounds_of_very_many_pairs_hold(monkeypatch, flipped):
+    X, y = planted(900, 3, 5, flipped)
+    model = Perceptron(max_iter=3).fit(X, y)
+    whole = model.bounds(X, y)
+    monkeypatch.setattr("separatrix.analysis.best_separator._MANY_PAIRS", 10)
+    monkeypatch.setattr("separatrix.analysis.best_separator._MOST_MULTIPLIERS", 1200)
+    monkeypatch.setattr("separatrix.analysis.freund_schapire._SCORES", 604)
+    by_blocks = model.bounds(X, y)
+    assert by_blocks.holds and by_blocks.applying
+    assert by_blocks.gamma is None or by_blocks.gamma <= whole.gamma * (1 + 1e-6)
+    assert by_blocks.bound >= whole.bound * (1 - 1e-2)
+
+
+MEMORY = """
+import numpy as np
+from separatrix import Perceptron, certify, fewest_mistakes, suspects
+
+def status(key):
+    return int(open("/proc/self/status").read().split(key + ":")[1].split()[0]) * 1024
+
+X, y = np.random.default_rng(0).standard_normal((400_000, 2)), np.arange(400_000) % 100
+some, model = (X[:300], y[:300]), Perceptron(max_iter=1)
+for call in (certify, fewest_mistakes, suspects, model.bounds):
+    for data, limit in ((some, 1), ((X, y), 2)):  # the first compiles
+        if call == model.bounds:
+            model.fit(*data)
+        before = status("VmRSS")
+        open("/proc/self/clear_refs", "w").write("5")  # forget the peak
+        call(*data, time_limit=limit)
+    print(status("VmHWM") - before, X.nbytes + y.nbytes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
+def test_memory_with_40_million_pairs_stays_within_eight_times_the_data_and_500_mb():
+    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
+    for line in done.stdout.splitlines():
+        used, data = map(int, line.split())
+        assert used < 8 * data + 500e6

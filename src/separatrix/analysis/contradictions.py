@@ -34,8 +34,9 @@ _STEP_SECONDS = 1e-9
 class Contradictions:
     """Finds exact witnesses among some of the examples, one after the other.
 
-    `strict` tells which pairs need a positive lead; on the others a lead of 0 is right, depending on `tie`. A witness must
-    contain a strict pair: Σλa = 0 on the others alone contradicts nothing.
+    Some pairs need a positive lead, the strict ones; on the others a lead of 0 is right, depending on `tie`. A witness must
+    contain a strict pair: Σλa = 0 on the others alone contradicts nothing. A pair has a place among those that exist: two
+    classes have one for each row, K classes K − 1. No array has an entry for each pair unless the data are small.
     """
 
     def __init__(self, pairs: Pairs, tie: str, deadline: float) -> None:
@@ -43,9 +44,22 @@ class Contradictions:
         self.n = pairs.rows.n
         self.scales = pairs.column_scales()
         self.rng = np.random.default_rng(0)
-        self.pair_numbers = np.flatnonzero(pairs.exist)
-        self.strict = _strict(pairs, self.pair_numbers, tie)
-        self.rows_of = pairs.row_of(self.pair_numbers)
+
+    def rows_of(self, places: Ints) -> Ints:
+        """Return the row of each pair."""
+        return places if self.pairs.K == 2 else places // (self.pairs.K - 1)
+
+    def numbers_of(self, places: Ints) -> Ints:
+        """Return the numbers of pairs: the rivals of a row are the other classes in order."""
+        if self.pairs.K == 2:
+            return places
+        rows, rivals = np.divmod(places, self.pairs.K - 1)
+        return np.asarray(rows * self.pairs.K + rivals + (rivals >= self.pairs.codes[rows]))
+
+    def allowed_places(self, allowed: NDArray[np.bool_]) -> Ints:
+        """Return the places of all pairs of the allowed rows."""
+        each = self.pairs.K - 1
+        return np.asarray(np.flatnonzero(allowed)[:, None] * each + np.arange(each)).reshape(-1)
 
     @property
     def is_small(self) -> bool:
@@ -55,7 +69,7 @@ class Contradictions:
     @cached_property
     def Z(self) -> Floats:  # noqa: N802
         """The vectors of all pairs in the scaled coordinates, each of size 1."""
-        Z = np.empty((len(self.pair_numbers), self.pairs.dim))
+        Z = np.empty((self.pairs.count, self.pairs.dim))
         step = max(1, _CELLS // self.pairs.dim)
         for begin in range(0, len(Z), step):
             check_time()
@@ -64,7 +78,7 @@ class Contradictions:
 
     def vectors(self, which: Ints) -> Floats:
         """Return the vectors of some pairs in the scaled coordinates, each of size 1."""
-        vectors = self.pairs.vectors(self.pair_numbers[which]) / self.scales
+        vectors = self.pairs.vectors(self.numbers_of(which)) / self.scales
         norms = np.abs(vectors).max(axis=1)
         return np.asarray(vectors / np.where(norms > 0, norms, 1.0)[:, None])
 
@@ -79,10 +93,11 @@ class Contradictions:
         vertex: by Carathéodory's theorem at most dim + 1 pairs have a positive weight, and small witnesses give the best
         bounds.
         """
-        which = np.flatnonzero(allowed[self.rows_of])
-        if not which.size or not self.strict[which].any() or self.left() <= 0:
+        which = self.allowed_places(allowed)
+        strict = is_strict(self.pairs, self.numbers_of(which), self.tie)
+        if not strict.any() or self.left() <= 0:
             return None
-        Z, strict = self.Z[which], self.strict[which]
+        Z = self.Z[which]
         equal = np.vstack([Z.T, strict.astype(float)])
         answer = linprog(
             self.rng.random(len(which)),
@@ -101,10 +116,10 @@ class Contradictions:
 
     def _exact_witness(self, support: Ints) -> Witness | None:
         """Return the witness on these pairs with exact weights, or None if they have none."""
-        numbers = self.pair_numbers[support]
+        numbers = self.numbers_of(support)
         with watched(self.deadline), suppress(TimeUp):
             weights = dependency(self.pairs.whole(numbers)[0]) if numbers.size else None
-            if weights is None or min(weights) <= 0 or not self.strict[support].any():
+            if weights is None or min(weights) <= 0 or not is_strict(self.pairs, numbers, self.tie).any():
                 return None
             return self.pairs.witness(numbers, weights) if is_balanced(self.pairs, numbers, weights) else None
         return None
@@ -128,13 +143,13 @@ class Contradictions:
         for pair in mistakes.tolist():
             if time.monotonic() > until or self.pairs.dim > _MOST_DIMENSIONS:
                 return
-            if used[self.rows_of[pair]]:
+            if used[self.rows_of(pair)]:
                 continue
             for few in (_FEW, 10 * _FEW):
                 count = min(few * self.pairs.dim, _CELLS // self.pairs.dim)
-                rights = rights[~used[self.rows_of[rights]]]
+                rights = rights[~used[self.rows_of(rights)]]
                 chosen = rights[np.unique((len(rights) * self.rng.random(count) ** 2).astype(np.int64))]
-                witness = self._combined(pair, chosen[self.rows_of[chosen] != self.rows_of[pair]], until)
+                witness = self._combined(pair, chosen[self.rows_of(chosen) != self.rows_of(pair)], until)
                 if witness is not None:
                     used[list(witness.rows)] = True
                     yield witness
@@ -179,10 +194,10 @@ def minimum_hitting_set(witnesses: list[Witness], n: int, limit: float) -> tuple
     return bound, hitting
 
 
-def _strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:
+def is_strict(pairs: Pairs, numbers: Ints, tie: str) -> NDArray[np.bool_]:
     """Return which pairs need a positive lead; a lead of 0 is right for the others."""
     if tie == "mistake":
         return np.ones(len(numbers), bool)
     if pairs.K == 2:
-        return np.asarray(pairs.codes == (0 if tie == "+1" else 1))
+        return np.asarray(pairs.codes[numbers] == (0 if tie == "+1" else 1))
     return np.asarray(pairs.rival_of(numbers) < pairs.codes[pairs.row_of(numbers)])

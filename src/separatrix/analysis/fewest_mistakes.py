@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from separatrix.analysis.contradictions import Contradictions, minimum_hitting_set
+from separatrix.analysis.contradictions import Contradictions, is_strict, minimum_hitting_set
 from separatrix.analysis.linear_rule import LinearRule
 from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows
@@ -37,7 +37,7 @@ from separatrix.proofs.clock import TimeUp, watched
 from separatrix.proofs.inputs import read_examples
 from separatrix.proofs.proof import Direction, Proof, Witness
 from separatrix.proofs.prover import prove
-from separatrix.proofs.search.exact_signs import exact_signs, is_balanced
+from separatrix.proofs.search.exact_signs import blocks_of_signs, is_balanced
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.wide import summed
 
@@ -149,8 +149,7 @@ class _Search(Contradictions):
             witness = replace(proof.witness, rows=tuple(which[list(proof.witness.rows)].tolist()))
             numbers = np.array(witness.rows, np.int64)
             numbers = numbers if pairs.K == 2 else numbers * pairs.K + np.array(witness.rivals)
-            is_strict = self.strict[np.searchsorted(self.pair_numbers, numbers)].any()
-            if is_strict and is_balanced(pairs, numbers, witness.weights):
+            if is_strict(pairs, numbers, self.tie).any() and is_balanced(pairs, numbers, witness.weights):
                 return witness
         return None
 
@@ -173,10 +172,14 @@ class _Search(Contradictions):
             self._take(w)
 
     def _take(self, w: Floats | Sequence[Fraction]) -> None:
-        signs = exact_signs(self.pairs, w)[self.pair_numbers]
-        is_wrong = (signs < 0) | ((signs == 0) & self.strict)
-        is_mistaken = np.zeros(self.n, bool)
-        is_mistaken[self.rows_of[is_wrong]] = True
+        pairs, is_mistaken = self.pairs, np.zeros(self.n, bool)
+        for begin, end, signs in blocks_of_signs(pairs, w):
+            first = begin * pairs.blocks
+            zeros = np.flatnonzero((signs == 0) & pairs.existing(begin, end))
+            is_wrong = signs < 0
+            is_wrong[zeros] = is_strict(pairs, first + zeros, self.tie)
+            for column in is_wrong.reshape(end - begin, -1).T:  # any(axis=1) takes ten times as long
+                is_mistaken[begin:end] |= column
         mistaken = np.flatnonzero(is_mistaken)
         if len(mistaken) < self.upper:
             self.upper, self.best_w, self.mistaken = len(mistaken), w, mistaken
@@ -204,6 +207,8 @@ class _Search(Contradictions):
             is_late = left <= self.quickest_trim and (number > 0 or self.trims > 0)  # some classifier is needed
             if is_late or self.upper <= self.lower or len(np.unique(self.pairs.codes[kept > 0])) < self.pairs.K:
                 return
+            if self.trims == 0 and self._sample_took_all(left):
+                return
             begun = time.monotonic()
             learner = AveragedLearner(**self._options, max_iter=passes, random_state=self.trims)
             w = self._weights(learner.fit(self._scaled_source, self.pairs.codes, sample_weight=kept))
@@ -214,6 +219,22 @@ class _Search(Contradictions):
             spent = time.monotonic() - begun
             self.quickest_trim = min(spent, self.quickest_trim or spent)
             passes = max(1, min(_PASSES, int(left / 4 / spent * passes)))
+
+    def _sample_took_all(self, left: float) -> bool:
+        """Train on a sample of very many rows; offer its w and return True where there is no time for a pass over all."""
+        if self.n <= _SAMPLE:
+            return False
+        codes, begun = self.pairs.codes, time.monotonic()
+        some = np.random.default_rng(0).integers(0, self.n, _SAMPLE)
+        missing = np.flatnonzero(np.bincount(codes[some], minlength=self.pairs.K) == 0)
+        some = np.union1d(some, [int(np.argmax(codes == k)) for k in missing]).astype(np.int64)
+        learner = AveragedLearner(**self._options, max_iter=1, random_state=0)
+        scaled = self._scaled(self.pairs.rows.source[some], self.scales[: self.pairs.rows.d] * self._learner_scales)
+        learner.fit(scaled, codes[some])
+        is_late = (time.monotonic() - begun) * self.n / len(some) > left
+        if is_late:
+            self.offer(self._weights(learner))
+        return is_late
 
     @property
     def _options(self) -> dict[str, Any]:
@@ -269,16 +290,16 @@ class _Search(Contradictions):
     @cached_property
     def _scaled_source(self) -> Any:
         """X with its columns divided by powers of two near their mean size, so that the perceptron sees all of them."""
-        scales = (self.scales[: self.pairs.rows.d] * self._learner_scales)[None, :]
-        source = self.pairs.rows.source
-        return source.multiply(1.0 / scales).tocsr() if self.pairs.rows.sparse else source / scales
+        return self._scaled(self.pairs.rows.source, self.scales[: self.pairs.rows.d] * self._learner_scales)
+
+    def _scaled(self, source: Any, scales: Floats) -> Any:
+        return source.multiply(1.0 / scales[None, :]).tocsr() if self.pairs.rows.sparse else source / scales[None, :]
 
     @cached_property
     def _learner_scales(self) -> Floats:
         """The root of the mean square of each column in the scaled coordinates, as a power of two."""
         some = self.rng.choice(self.n, min(self.n, _SAMPLE), replace=False)
-        source, scales = self.pairs.rows.source[some], self.scales[: self.pairs.rows.d]
-        scaled = source.multiply(1.0 / scales[None, :]).tocsr() if self.pairs.rows.sparse else source / scales
+        scaled = self._scaled(self.pairs.rows.source[some], self.scales[: self.pairs.rows.d])
         squares = scaled.multiply(scaled).mean(axis=0) if self.pairs.rows.sparse else (scaled * scaled).mean(axis=0)
         sizes = np.sqrt(np.asarray(squares, np.float64).reshape(-1))
         return np.asarray(2.0 ** np.round(np.log2(np.where(sizes > _TINY, sizes, 1.0))))
@@ -296,12 +317,12 @@ class _Search(Contradictions):
         self._prove(list(self.around(wrong, rights, until)))
 
     def _some_leads(self, w: Floats) -> tuple[Ints, Floats]:
-        """Return the places of pairs in `pair_numbers`, and their leads over the lengths of their rows.
+        """Return the places of pairs, and their leads over the lengths of their rows.
 
         These are all pairs, or those of a random sample of the rows where they are too many to be sorted in a moment.
         """
         each = self.pairs.K - 1
-        if len(self.pair_numbers) <= _MOST_SORTED:
+        if self.pairs.count <= _MOST_SORTED:
             rows, which = np.arange(self.n), NO_ORDER
         else:
             rows = which = np.unique(self.rng.integers(0, self.n, max(1, _MOST_SORTED // each)))
@@ -335,10 +356,11 @@ class _Search(Contradictions):
 
     def _separate(self, allowed: NDArray[np.bool_]) -> None:
         """Offer a separator of the allowed rows, which are separable as far as is known."""
-        which = np.flatnonzero(allowed[self.rows_of])
+        which = self.allowed_places(allowed)
+        strict = is_strict(self.pairs, self.numbers_of(which), self.tie)
         options = {"time_limit": max(0.05, self.left())}
         free = np.zeros(self.Z.shape[1])
-        for needed in (np.ones(len(which)), self.strict[which].astype(float)):  # leads of 0 only if needed
+        for needed in (np.ones(len(which)), strict.astype(float)):  # leads of 0 only if needed
             answer = linprog(free, A_ub=-self.Z[which], b_ub=-needed, bounds=(None, None), method="highs", options=options)
             if answer.status == 0:
                 self.offer(np.asarray(answer.x))

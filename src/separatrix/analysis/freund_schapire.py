@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from separatrix.analysis.best_separator import Separator
+from separatrix.analysis.best_separator import Separator, has_many_pairs, sample
 from separatrix.engine.labels import Codes
 from separatrix.engine.rows import Floats, Rows
 from separatrix.engine.weights import Weights
 from separatrix.solvers.soft_margin import ABSENT, AUGMENTED, MarginProblem
 
+_SCORES = 1 << 21
+"""So many scores are computed at a time, where all would be very many."""
 _MOST_NUMBERS = 30_000_000
 """So many floats the search may keep: 240 MB."""
 _REMEMBERED, _VECTORS = 10, 12
@@ -47,7 +49,7 @@ class _Objective:
         self.X, self.sparse, self.bias, self.deadline = rows.source, rows.sparse, bias, inf
         self.codes, self.K, self.d = codes, n_classes if n_classes > 2 else 1, rows.d
         self.sign = np.where(codes == 1, 1.0, -1.0)
-        self.radius, self.weight, self.each = radius, sqrt(passes), np.arange(rows.n)
+        self.radius, self.weight = radius, sqrt(passes)
         if self.sparse:
             self.X = self.X.astype(np.float64, copy=False)
         squares = self.X.multiply(self.X).mean(axis=0) if self.sparse else np.mean(np.square(self.X, dtype=float), axis=0)
@@ -61,15 +63,27 @@ class _Objective:
 
     def leads(self, v: Floats) -> tuple[Floats, Any]:
         """Return y⟨v,x̃⟩; for K classes the lead of the true class over its rival, and the rivals: the best other classes."""
-        if time.monotonic() > self.deadline:
-            raise _Late
-        scores = self.X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
-        if self.K == 1:
-            return self.sign * scores[:, 0], None
-        true = scores[self.each, self.codes]
-        scores[self.each, self.codes] = -np.inf
-        rivals = np.argmax(scores, axis=1)
-        return true - scores[self.each, rivals], rivals
+        leads, rivals = np.empty(len(self.sign)), np.empty(len(self.sign), np.int64)
+        for part, X in self.blocks():
+            scores = X @ v[:, : self.d].T + (v[:, self.d] if self.bias else 0.0)
+            if self.K == 1:
+                return self.sign * scores[:, 0], None
+            each, codes = np.arange(len(scores)), self.codes[part]
+            true = scores[each, codes]
+            scores[each, codes] = -np.inf
+            rivals[part] = np.argmax(scores, axis=1)
+            leads[part] = true - scores[each, rivals[part]]
+        return leads, rivals
+
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield blocks of rows: all at once, or a few where the scores of all would take much memory."""
+        n = len(self.sign)
+        step = max(1, _SCORES // self.K) if has_many_pairs(n, self.K) else n
+        for begin in range(0, n, step):
+            if time.monotonic() > self.deadline:
+                raise _Late
+            part = slice(begin, min(n, begin + step))
+            yield part, self.X if step >= n else self.X[part]
 
     def value(self, length: float, leads: Floats) -> float:
         """Return the objective at a v of this length with these leads."""
@@ -85,15 +99,18 @@ class _Objective:
         leads, rivals = self.leads(v)
         h = np.maximum(0.0, 1.0 - leads)
         length, shortfall = sqrt(float(np.sum(v * v)) + corner**2), sqrt(float(h @ h) + corner**2)
-        if self.K == 1:
-            slope = (-self.sign * h)[:, None]
-        else:
-            slope = np.zeros((len(h), self.K))
-            slope[self.each, rivals] = h
-            slope[self.each, self.codes] -= h
-        gradient = np.asarray((self.X.T @ slope).T)
-        if self.bias:
-            gradient = np.hstack([gradient, slope.sum(axis=0)[:, None]])
+        gradient = np.zeros((self.K, len(self.scale)))
+        for part, X in self.blocks():
+            if self.K == 1:
+                slope = (-self.sign * h)[:, None]
+            else:
+                each, lost = np.arange(X.shape[0]), h[part]
+                slope = np.zeros((len(lost), self.K))
+                slope[each, rivals[part]] = lost
+                slope[each, self.codes[part]] -= lost
+            gradient[:, : self.d] += np.asarray((X.T @ slope).T)
+            if self.bias:
+                gradient[:, self.d] += slope.sum(axis=0)
         gradient = self.radius * v / length + self.weight * gradient / shortfall
         return self.radius * length + self.weight * shortfall, (gradient * self.scale).reshape(-1)
 
@@ -162,8 +179,13 @@ def _starts(
         yield _stacked(separator.weights, bias) / separator.gamma
     if radius == 0.0:
         return
+    share = 1.0
+    if has_many_pairs(rows.n, n_classes):  # a sample's solution is a starting point as good as any
+        some = sample(rows, codes, n_classes)
+        share, rows, codes = rows.n / len(some), rows.take(some), codes[some]
     for C in (1.0, 100.0):
-        problem = MarginProblem(rows, codes, n_classes, np.full(rows.n, C / radius**2), AUGMENTED if bias else ABSENT)
+        cost = np.full(rows.n, C * share / radius**2)
+        problem = MarginProblem(rows, codes, n_classes, cost, AUGMENTED if bias else ABSENT)
         yield _stacked(problem.solve(1e-2, 100, 0, lambda: time.monotonic() > deadline).weights, bias)
 
 

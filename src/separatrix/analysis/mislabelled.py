@@ -32,6 +32,8 @@ _PROBE = 2_000
 """So many rows are trained on first, to tell how long a pass takes."""
 _LEAST_ROWS = 1_000
 """A training has so many rows, however little time is left."""
+_RANKED = 50_000
+"""So many rows are ranked to tell how long the ranking of all takes."""
 _SCORES = 2_000_000
 """So many scores are computed at a time."""
 
@@ -120,12 +122,28 @@ def suspects(X: Any, y: Any, *, random_state: int = 0, time_limit: float | None 
     classes, codes = encode(labels)
     check_two_classes(classes)
     notes: list[str] = []
+    begun, limit = time.monotonic(), limit - (time.monotonic() - begun)
+    limit = max(0.0, limit - _ranking_seconds(rows.n)) if limit < np.inf else limit
     margin, suggested = _held_out_margins(rows, codes, len(classes), random_state, begun + 0.7 * limit, notes)
     mistakes = _repeated_mistakes(rows, codes, random_state, begun + 0.9 * limit, notes)
     witness = _witness_weight(rows, codes, len(classes), begun + limit, notes)
-    suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
-    ranked = np.argsort(-suspicion, kind="stable")
+    suspicion, ranked = _ranked(margin, mistakes, witness)
     return Suspects(ranked, classes, codes, suggested, suspicion, margin, mistakes, witness, tuple(notes))
+
+
+def _ranked(margin: Floats, mistakes: Floats, witness: Floats) -> tuple[Floats, Ints]:
+    """Return how suspicious each row is, and the rows in that order."""
+    suspicion = _standard(-margin) + 0.1 * _standard(mistakes) + 0.05 * _standard(witness)
+    return suspicion, np.argsort(-suspicion, kind="stable")
+
+
+def _ranking_seconds(n: int) -> float:
+    """Return how long the ranking of all rows, which cannot be interrupted, will take by the time for some of them."""
+    some = min(n, _RANKED)
+    evidence = np.random.default_rng(0).random((3, some))
+    begun = time.monotonic()
+    _ranked(*evidence)
+    return float((time.monotonic() - begun) * n / some * np.log2(n + 1) / np.log2(some + 1))
 
 
 def _standard(values: Floats) -> Floats:
@@ -140,12 +158,16 @@ def _held_out_margins(
 ) -> tuple[Floats, Ints]:
     """Return the mean normalised lead of each example's class under learners that did not see it, and the best class."""
     rng = np.random.default_rng(seed)
-    norms = np.sqrt(rows.squared_norms() + 1.0)
-    total = np.zeros((rows.n, n_classes))
+    lead, rival = np.zeros(rows.n), codes.astype(np.int64)
     counted, is_late = np.zeros(rows.n), np.zeros(rows.n, bool)
     plan, trainings = _plan(rows, codes, deadline), 0
+    scores = _HeldOutScores(rows, n_classes, plan.folds)
     for repeat in range(plan.repeats):
-        fold = rng.permutation(rows.n) % plan.folds
+        if plan.most < rows.n:  # a permutation of very many rows takes longer than a training on a sample of them
+            fold = rng.integers(0, plan.folds, rows.n, np.int8)
+        else:
+            fold = rng.permutation(rows.n) % plan.folds
+        scores.begin(fold)
         for k in range(plan.folds):
             which = np.flatnonzero(fold == k)
             if trainings and time.monotonic() > deadline:
@@ -160,25 +182,66 @@ def _held_out_margins(
             else:
                 model.fit(rows.source, codes, sample_weight=(fold != k).astype(float))
             trainings += 1
-            size = np.sqrt(np.sum(model.coef_**2) + np.sum(model.intercept_**2)) or 1.0
+            scores.learned(k, model)
             step = max(1, _SCORES // n_classes)
             for part in (which[begin : begin + step] for begin in range(0, len(which), step)):
                 if time.monotonic() > deadline and counted.any():
                     is_late[part] = counted[part] == 0
                     continue
-                scores = rows.scores(model.coef_, model.intercept_, part)
-                scores = np.hstack([-scores, scores]) if n_classes == 2 else scores
-                total[part] += scores / size / norms[part, None]
                 counted[part] += 1
+                mean = scores.of(part, k) / counted[part, None]
+                every, own = np.arange(len(part)), codes[part]
+                own_scores = mean[every, own]
+                mean[every, own] = -np.inf
+                rival[part] = np.argmax(mean, axis=1)
+                lead[part] = own_scores - mean[every, rival[part]]
     notes += plan.notes(rows.n, trainings, int(is_late.sum()))
-    total /= np.maximum(counted, 1)[:, None]
-    every = np.arange(rows.n)
-    own = total[every, codes]
-    total[every, codes] = -np.inf
-    rival = np.argmax(total, axis=1)
-    lead = own - total[every, rival]
     lead[is_late] = np.nan
     return lead, np.where(lead < 0, rival, codes)
+
+
+class _HeldOutScores:
+    """For each row the sum of its normalised scores under the learners of each repeat that did not see it.
+
+    Rows are scored by the learner of their own fold. The sums are kept, or, where there are more rows than weights, the
+    learners: then the scores of earlier repeats are computed again.
+    """
+
+    def __init__(self, rows: Rows, n_classes: int, folds: int) -> None:
+        self.rows, self.n_classes, self.norms = rows, n_classes, np.sqrt(rows.squared_norms() + 1.0)
+        self.sums = np.zeros((rows.n, n_classes)) if rows.n <= folds * (rows.d + 1) else None
+        self.repeats: list[tuple[Array, dict[int, tuple[Floats, Floats, float]]]] = []
+        """The fold of each row, and the weights, biases and length of each fold's learner."""
+
+    def begin(self, fold: Array) -> None:
+        """Begin a repeat."""
+        self.repeats = [*(self.repeats if self.sums is None else []), (fold.astype(np.int8, copy=False), {})]
+
+    def learned(self, k: int, model: AveragedLearner) -> None:
+        """Take the learner that did not see fold k."""
+        size = np.sqrt(np.sum(model.coef_**2) + np.sum(model.intercept_**2)) or 1.0
+        learners = self.repeats[-1][1]
+        if self.sums is not None:
+            learners.clear()
+        learners[k] = model.coef_, model.intercept_, float(size)
+
+    def of(self, part: Ints, k: int) -> Floats:
+        """Return the sums of some rows of fold k, after adding the scores of its learner."""
+        if self.sums is not None:
+            self.sums[part] += self._scores(part, *self.repeats[-1][1][k])
+            return self.sums[part]
+        sums = np.zeros((len(part), self.n_classes))
+        for fold, learners in self.repeats:
+            for j, learner in learners.items():
+                which = np.flatnonzero(fold[part] == j)
+                if which.size:
+                    sums[which] += self._scores(part[which], *learner)
+        return sums
+
+    def _scores(self, part: Ints, coef: Floats, intercept: Floats, size: float) -> Floats:
+        scores = self.rows.scores(coef, intercept, part)
+        scores = np.hstack([-scores, scores]) if self.n_classes == 2 else scores
+        return np.asarray(scores / size / self.norms[part, None])
 
 
 def _sample(codes: Codes, allowed: Ints, most: int, rng: np.random.Generator) -> Ints:

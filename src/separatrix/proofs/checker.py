@@ -64,18 +64,17 @@ def _well_formed(proof: Proof, examples: ExactExamples) -> str | None:
     return None
 
 
-def _is_loose(examples: ExactExamples, ties: str) -> NDArray[np.bool_]:
-    """Return for each pair whether a lead of 0 is right under this meaning of ties."""
-    if examples.K == 2:
-        return np.asarray(examples.codes == (1 if ties == "+1" else 0))[:, None]
-    return np.asarray(np.arange(examples.K)[None, :] > examples.codes[:, None])
+def _is_loose(K: int, codes: NDArray[Any], ties: str) -> NDArray[np.bool_]:
+    """Return for each pair of rows of these classes whether a lead of 0 is right under this meaning of ties."""
+    if K == 2:
+        return np.asarray(codes == (1 if ties == "+1" else 0))[:, None]
+    return np.asarray(np.arange(K)[None, :] > codes[:, None])
 
 
 def _loose_pairs(proof: Proof, examples: ExactExamples, ties: str) -> list[bool]:
     assert proof.witness is not None
-    loose = _is_loose(examples, ties)
-    pairs = zip(proof.witness.rows, proof.witness.rivals, strict=True)
-    return [bool(loose[i, 0 if examples.K == 2 else r]) for i, r in pairs]
+    loose = _is_loose(examples.K, examples.codes[list(proof.witness.rows)], ties)
+    return [bool(row[0 if examples.K == 2 else r]) for row, r in zip(loose, proof.witness.rivals, strict=True)]
 
 
 def _verdict(proof: Proof, examples: ExactExamples) -> str | None:
@@ -100,16 +99,18 @@ def _verdict(proof: Proof, examples: ExactExamples) -> str | None:
         return "the witness is not on the side that the ties favour"
     if proof.direction is None:
         return 'the verdict "touching" needs an exact direction'
-    signs, loose = examples.signs(proof.direction, Fraction(0)), _is_loose(examples, proof.ties)
-    if (signs < 0).any() or ((signs == 0) & ~loose & ~_own(examples)).any():
-        return "the direction does not separate under that meaning of a tie"
+    for begin, end, signs in examples.signs(proof.direction, Fraction(0)):
+        codes = examples.codes[begin:end]
+        loose = _is_loose(examples.K, codes, proof.ties)
+        if (signs < 0).any() or ((signs == 0) & ~loose & ~_own(examples.K, codes)).any():
+            return "the direction does not separate under that meaning of a tie"
     return None
 
 
-def _own(examples: ExactExamples) -> NDArray[np.bool_]:
-    if examples.K == 2:
-        return np.zeros((examples.n, 1), bool)
-    return np.asarray(np.arange(examples.K)[None, :] == examples.codes[:, None])
+def _own(K: int, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    if K == 2:
+        return np.zeros((len(codes), 1), bool)
+    return np.asarray(np.arange(K)[None, :] == codes[:, None])
 
 
 def _separation(proof: Proof, examples: ExactExamples) -> str | None:
@@ -120,8 +121,8 @@ def _separation(proof: Proof, examples: ExactExamples) -> str | None:
     if proof.separation == "quasi-complete":
         if proof.direction is None:
             return "quasi-complete separation needs an exact direction"
-        signs = examples.signs(proof.direction, Fraction(0))
-        fine = (signs >= 0).all() and (signs > 0).any()
+        ends = [(signs.min(), signs.max()) for _, _, signs in examples.signs(proof.direction, Fraction(0))]
+        fine = min(ends)[0] >= 0 and max(top for _, top in ends) > 0
         return None if fine else "the direction has a negative lead, or none that is positive"
     if proof.separation != "overlap" or proof.spanning is None:
         return f"{proof.separation!r} is not proven"
@@ -140,7 +141,7 @@ def _overlap(proof: Proof, spanning: Witness, examples: ExactExamples) -> str | 
         if len(equation) != examples.m:
             return "an equation has the wrong length"
         single = ExactExamples(examples.X, np.ones(examples.n), 2, proof.bias, examples.pause)
-        if single.signs((equation,), Fraction(0)).any():
+        if any(signs.any() for _, _, signs in single.signs((equation,), Fraction(0))):
             return "an equation does not hold for every row"
     blocks = 1 if proof.n_classes == 2 else proof.n_classes - 1
     scales = [lcm(1, *(number.denominator for number in equation)) for equation in proof.equations]
@@ -210,7 +211,7 @@ def _margin(part: MarginProof, examples: ExactExamples, penalised: bool) -> str 
         return "a geometric margin is defined for two classes only"
     if part.least <= 0 or not 0 <= part.lower <= part.upper:
         return "a margin interval must be positive, with its ends in order"
-    if (examples.signs(part.direction, part.least) < 0).any():
+    if any((signs < 0).any() for _, _, signs in examples.signs(part.direction, part.least)):
         return "a lead is below the smallest one that is claimed"
     if isinstance(part.direction, Witness):
         return _margin_of_sum(part, part.direction, examples, penalised)

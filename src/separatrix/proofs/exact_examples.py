@@ -26,7 +26,7 @@ _UNIT = 2.0**-53
 _TINY = 1e-290
 _SHORTEST, _LONGEST = 1e-130, 1e130
 """Norms of rows whose squares are lost neither to underflow, which takes less than _TINY, nor to overflow."""
-_BLOCK, _CELLS = 1 << 21, 1 << 18
+_BLOCK, _CELLS, _SCORES = 1 << 21, 1 << 18, 1 << 22
 
 
 class ExactExamples:
@@ -42,13 +42,14 @@ class ExactExamples:
         self._norms: NDArray[np.float64] | None = None
         self._totals: dict[int, SumOfExamples] = {}
 
-    def blocks(self) -> Iterator[tuple[int, int, Any]]:
-        """Yield (begin, end, rows as float64); integers above 2⁵³ are rounded, once."""
+    def blocks(self, scores: int = 1, first: int = 0, last: int | None = None) -> Iterator[tuple[int, int, Any]]:
+        """Yield (begin, end, rows as float64) for so many scores a row; integers above 2⁵³ are rounded, once."""
+        last = self.n if last is None else last
         width = -(-self.X.nnz // max(1, self.n)) if sp.issparse(self.X) else self.d
-        step = max(1, _BLOCK // max(1, width))
-        for begin in range(0, self.n, step):
+        step = max(1, _BLOCK // max(1, width, scores))
+        for begin in range(first, last, step):
             self.pause()
-            end = min(self.n, begin + step)
+            end = min(last, begin + step)
             block = self.X if end - begin == self.n else self.X[begin:end]  # slicing CSR copies it
             yield begin, end, block.astype(np.float64, copy=False)
 
@@ -77,10 +78,14 @@ class ExactExamples:
             self._totals[id(witness)] = SumOfExamples(self, witness)
         return self._totals[id(witness)]
 
-    def signs(self, direction: Direction | Witness, threshold: Fraction) -> Signs:
-        """Return the sign of ⟨w,a⟩ − threshold: one column for two classes, one for each rival for more (own class: 0)."""
+    def signs(self, direction: Direction | Witness, threshold: Fraction) -> Iterator[tuple[int, int, Signs]]:
+        """Yield (begin, end, signs of ⟨w,a⟩ − threshold) for blocks of rows.
+
+        There is one column for two classes, and one for each rival for more (own class: 0).
+        """
         if isinstance(direction, Witness):
-            return self.total(direction).signs(threshold)
+            yield from self.total(direction).signs(threshold)
+            return
         scale = lcm(threshold.denominator, *{number.denominator for vector in direction for number in vector})
         W = [multiplied(vector, scale) for vector in direction]
         (c,) = multiplied([threshold], scale)
@@ -90,8 +95,7 @@ class ExactExamples:
         intercept = floats[:, self.d] if self.bias else np.zeros(len(W))
         size = float(np.max(np.sqrt(np.sum(floats * floats, axis=1)))) + _TINY
         limit = c / top
-        out = np.zeros((self.n, 1 if self.K == 2 else self.K), np.int8)
-        for begin, end, block in self.blocks():
+        for begin, end, block in self.blocks(len(W)):
             codes = self.codes[begin:end]
             with np.errstate(all="ignore"):
                 scores = np.asarray(block @ coef).reshape(end - begin, -1) + intercept
@@ -112,8 +116,7 @@ class ExactExamples:
             doubtful = np.flatnonzero(~sure.all(axis=1))
             if doubtful.size:
                 self._decide(begin, doubtful, W, c, sure, signs)
-            out[begin:end] = signs
-        return out
+            yield begin, end, signs
 
     def _decide(self, begin: int, doubtful: NDArray[Any], W: list[list[int]], c: int, sure: Any, signs: Signs) -> None:
         """Replace the doubtful signs by exact ones."""
@@ -121,7 +124,7 @@ class ExactExamples:
             return
         vectors = np.array(W, object)
         used = np.flatnonzero([vector.any() for vector in vectors.T])
-        for part in np.array_split(doubtful, 1 + len(doubtful) * min(len(used), 1 << 12) // _CELLS):
+        for part in np.array_split(doubtful, 1 + len(doubtful) * max(min(len(used), 1 << 12), len(W)) // _CELLS):
             self.pause()
             columns = np.intersect1d(used, self.occupied(begin + part))
             table, cleared = self.whole_rows(begin + part, columns)
@@ -251,6 +254,8 @@ class SumOfExamples:
         norms = examples.norms[rows]
         self.bounds = 1.01 * np.asarray(abs(self.coefficients) @ norms)
         self.is_ordinary = bool(((norms == 0) | ((norms > _SHORTEST) & (norms < _LONGEST))).all())
+        self._at_once = max(1, 2 * _BLOCK // max(1, examples.d))
+        """So many classes have their vectors computed at a time."""
         self._columns: dict[int, dict[int, Fraction]] = {}
         self._by_column: Any = None
         self._squares: list[float] = []
@@ -261,16 +266,16 @@ class SumOfExamples:
 
     def _vectors(self) -> Iterator[tuple[slice, NDArray[np.float64], NDArray[np.float64]]]:
         """Yield (classes, their vectors without the bias, their biases), a few classes at a time."""
-        blocks, d = self.coefficients.shape[0], self.examples.d
-        step = max(1, 2 * _BLOCK // max(1, d))
+        blocks = self.coefficients.shape[0]
         squares: list[float] = []
-        for first in range(0, blocks, step):
+        for first in range(0, blocks, self._at_once):
             self.examples.pause()
-            part = slice(first, min(blocks, first + step))
-            vectors = self.coefficients[part] @ self.table.astype(np.float64)
-            vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors)
-            biases = np.asarray(self.coefficients[part].sum(axis=1)).reshape(-1) * self.examples.bias
-            squares += (np.einsum("ij,ij->i", vectors, vectors) + biases * biases).tolist()
+            part = slice(first, min(blocks, first + self._at_once))
+            with np.errstate(all="ignore"):
+                vectors = self.coefficients[part] @ self.table.astype(np.float64)
+                vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors)
+                biases = np.asarray(self.coefficients[part].sum(axis=1)).reshape(-1) * self.examples.bias
+                squares += (np.einsum("ij,ij->i", vectors, vectors) + biases * biases).tolist()
             yield part, vectors, biases
         self._squares = squares
 
@@ -286,41 +291,55 @@ class SumOfExamples:
             return Fraction(isqrt(square.numerator * square.denominator) + 1, square.denominator)
         return Fraction(bound) / self.scale
 
-    def signs(self, threshold: Fraction) -> Signs:
-        """Return the sign of ⟨w,a⟩ − threshold, as `ExactExamples.signs` does."""
+    def signs(self, threshold: Fraction) -> Iterator[tuple[int, int, Signs]]:
+        """Yield the signs of ⟨w,a⟩ − threshold by blocks of rows, as `ExactExamples.signs` does."""
         examples, limit = self.examples, threshold * self.scale
-        n, blocks, every = examples.n, self.coefficients.shape[0], np.arange(examples.n)
-        scores = np.empty((n, blocks))
         is_small = abs(limit) < 1 << 1000
-        with np.errstate(all="ignore"):
-            for part, W, b in self._vectors():
-                for begin, end, block in examples.blocks():
-                    scores[begin:end, part] = np.asarray(block @ np.ascontiguousarray(W.T)) + b
-            level = float(limit) if is_small else inf
-            error = self._unit() * (examples.norms + _TINY)[:, None] * self.bounds + _TINY
-            if examples.K == 2:
-                leads = scores * np.where(examples.codes == 1, 1.0, -1.0)[:, None]
-            else:
-                leads, error = scores[every, examples.codes][:, None] - scores, error + error[every, examples.codes][:, None]
-            leads -= level
-            norms = examples.norms
-            fit = (norms > _SHORTEST) & (norms < _LONGEST) & (norms * float(self.bounds.max()) < 1e300)
-            sure = (np.abs(leads) > error + 8 * _UNIT * abs(level)) & (fit & self.is_ordinary & is_small)[:, None]
-        signs = np.where(leads > 0, 1, -1).astype(np.int8)
-        if examples.K > 2:
-            sure[every, examples.codes] = True
-            signs[every, examples.codes] = 0
-        for i in np.flatnonzero(~sure.all(axis=1)).tolist():
-            exact = self._exact_scores(i)
-            own = int(examples.codes[i])
-            if examples.K == 2:
-                lead = (exact.get(0, Fraction(0)) if own == 1 else -exact.get(0, Fraction(0))) - limit
-                signs[i, 0] = (lead > 0) - (lead < 0)
-                continue
-            for rival in range(examples.K):
-                lead = exact.get(own, Fraction(0)) - exact.get(rival, Fraction(0)) - limit
-                signs[i, rival] = 0 if rival == own else (lead > 0) - (lead < 0)
-        return signs
+        level = float(limit) if is_small else inf
+        for first, last, scores in self._scores():
+            codes, norms, every = examples.codes[first:last], examples.norms[first:last], np.arange(last - first)
+            with np.errstate(all="ignore"):
+                error = self._unit() * (norms + _TINY)[:, None] * self.bounds + _TINY
+                if examples.K == 2:
+                    leads = scores * np.where(codes == 1, 1.0, -1.0)[:, None]
+                else:
+                    leads, error = scores[every, codes][:, None] - scores, error + error[every, codes][:, None]
+                leads -= level
+                fit = (norms > _SHORTEST) & (norms < _LONGEST) & (norms * float(self.bounds.max()) < 1e300)
+                sure = (np.abs(leads) > error + 8 * _UNIT * abs(level)) & (fit & self.is_ordinary & is_small)[:, None]
+            signs = np.where(leads > 0, 1, -1).astype(np.int8)
+            if examples.K > 2:
+                sure[every, codes] = True
+                signs[every, codes] = 0
+            for i in np.flatnonzero(~sure.all(axis=1)).tolist():
+                exact = self._exact_scores(first + i)
+                own = int(codes[i])
+                if examples.K == 2:
+                    lead = (exact.get(0, Fraction(0)) if own == 1 else -exact.get(0, Fraction(0))) - limit
+                    signs[i, 0] = (lead > 0) - (lead < 0)
+                    continue
+                for rival in range(examples.K):
+                    lead = exact.get(own, Fraction(0)) - exact.get(rival, Fraction(0)) - limit
+                    signs[i, rival] = 0 if rival == own else (lead > 0) - (lead < 0)
+            yield first, last, signs
+
+    def _scores(self) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
+        """Yield (begin, end, scores of the rows in floating point): so many rows at once that the scores fit in memory.
+
+        The vectors are computed again for each such part of the rows, unless all classes fit in memory, too.
+        """
+        examples, blocks = self.examples, self.coefficients.shape[0]
+        step = max(1, _SCORES // blocks)
+        vectors = None if self._at_once < blocks else list(self._vectors())
+        for first in range(0, examples.n, step):
+            last = min(examples.n, first + step)
+            scores = np.empty((last - first, blocks))
+            for classes, W, b in self._vectors() if vectors is None else vectors:
+                columns = np.ascontiguousarray(W.T)
+                for begin, end, block in examples.blocks(W.shape[0], first, last):
+                    with np.errstate(all="ignore"):
+                        scores[begin - first : end - first, classes] = np.asarray(block @ columns) + b
+            yield first, last, scores
 
     def _exact_scores(self, i: int) -> dict[int, Fraction]:
         """Return the exact scores of row i by class, without those that are 0."""

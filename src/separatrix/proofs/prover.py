@@ -20,11 +20,11 @@ import numpy as np
 from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.proofs.clock import TimeUp, begin, check_time
 from separatrix.proofs.proof import MarginProof, Proof, Witness
-from separatrix.proofs.search.exact_signs import exact_signs
+from separatrix.proofs.search.exact_signs import blocks_of_signs
 from separatrix.proofs.search.first_witness import first_witness, first_witness_with, together
 from separatrix.proofs.search.joint_search import confused_classes, descend, needs_descent, of_classes
 from separatrix.proofs.search.margin_interval import at_least, flattened, interval, primitive, squared
-from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.pairs import Leads, Pairs
 from separatrix.proofs.search.perceptron import smallest_leads, trained_perceptron
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
@@ -51,6 +51,7 @@ Of rows so scattered, refined linear programs take long and often fail.
 """
 _WIDEST_CELLS = 1_000_000
 """The widest witness is sought among so many numbers at most."""
+_MOST_FAILURES = 1 << 20
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
@@ -132,8 +133,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     shifts: list[list[int]] = [[]]
 
     def accept_whole(w: Any) -> Any:
-        signs = exact_signs(pairs, w)
-        bad = np.flatnonzero((signs <= 0) & pairs.exist)
+        bad = _not_positive(pairs, w)
         return Failures(bad) if bad.size else w
 
     w, clean = trained_perceptron(pairs) if pairs.exponent <= ORDINARY else (None, False)
@@ -169,13 +169,13 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         return table, table[:0]
 
     if searched is pairs:
-        field = Field(pairs.dim, lambda v: pairs.leads(v / scales), lambda which: pairs.vectors(which) / scales, whole)
+        field = Field(pairs.dim, lambda v: Leads(pairs, v / scales), lambda which: pairs.vectors(which) / scales, whole)
     else:
-        field = Field(pairs.dim, searched.leads, searched.vectors, whole)
+        field = Field(pairs.dim, partial(Leads, searched), searched.vectors, whole)
     tell("searching for a separator or a witness")
     if needs_descent(pairs) and searched is pairs:
         descent = descend(pairs, scales)
-        result = accept_separator(descent.w) if descent.leads.min() > 0 else None
+        result = accept_separator(descent.w) if descent.separates else None
         if result is not None and not isinstance(result, Failures):
             return result
         for classes in confused_classes(pairs, descent) if tell is begin else ():
@@ -213,7 +213,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         table, _ = moved.whole(which)
         return table, table[:0]
 
-    other = Field(moved.dim, moved.leads, moved.vectors, moved_whole)
+    other = Field(moved.dim, partial(Leads, moved), moved.vectors, moved_whole)
     return decide(other, hard, accept_moved, moved_witness)
 
 
@@ -237,9 +237,10 @@ def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
 
     alike, exponents = with_rows_at_one_size(pairs, 1.0) or (pairs, np.zeros(pairs.rows.n, np.int64))
     first = pairs.m if pairs.K > 2 else 0  # the blocks of a pair add up to 0
-    every, scales = np.flatnonzero(pairs.exist), alike.column_scales()[first:]
-    sample = np.random.default_rng(2).choice(every, min(4 * pairs.dim, len(every)), replace=False)
-    for which in (np.union1d(hard, sample), every):
+    scales, tried = alike.column_scales()[first:], [np.union1d(hard, pairs.some(4 * pairs.dim, np.random.default_rng(2)))]
+    if pairs.count * pairs.dim <= _WIDEST_CELLS:
+        tried.append(np.flatnonzero(pairs.exist))
+    for which in tried:
         check_time()
         if len(which) * pairs.dim > _WIDEST_CELLS:
             return None
@@ -256,6 +257,17 @@ def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
         if exact is not None:
             return Face(which[support], exact, None)
     return None
+
+
+def _not_positive(pairs: Pairs, w: Any) -> Ints:
+    """Return the pairs without a positive lead, exactly; where the pairs are very many, the first million or so."""
+    parts, count = [], 0
+    for first, last, signs in blocks_of_signs(pairs, w):
+        parts.append(first * pairs.blocks + np.flatnonzero((signs <= 0) & pairs.existing(first, last)))
+        count += len(parts[-1])
+        if pairs.are_many and count > _MOST_FAILURES:
+            break
+    return np.concatenate(parts)
 
 
 def _divided(w: Floats, scales: Floats) -> list[Fraction]:
@@ -346,7 +358,7 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
         return replace(blank, verdict="inseparable", witness=pairs.witness(face.pairs, face.weights))
 
     def signs_of(w: list[Fraction]) -> Any:
-        return exact_signs(pairs, w)
+        return blocks_of_signs(pairs, w)
 
     decided = proven(found) if _is_decisive(pairs, found.pairs) else blank
     if decided is not blank and pairs.rows.n * pairs.dim > _SOON:
@@ -355,7 +367,7 @@ def _not_separable(pairs: Pairs, blank: Proof, found: Face, offer: Offer) -> Pro
     decided = proven(first) if _is_decisive(pairs, first.pairs) else decided
     try:
         begin("telling overlap from quasi-complete separation")
-        spanned = _joined_classes(pairs, first) if needs_descent(pairs) else first
+        spanned = _joined_classes(pairs, first) if needs_descent(pairs) or pairs.are_many else first
         face = climb(pairs, spanned, pairs.column_scales(), signs_of, last_resort=False)
         wider = None if face.complete else _widest_witness(pairs, first.pairs)
         if wider is not None:
@@ -390,7 +402,7 @@ def _joined_classes(pairs: Pairs, first: Face) -> Face:
         face = _separator_or_witness(alone, lambda _: check_time())
         if not isinstance(face, Face):
             continue
-        face = climb(alone, face, alone.column_scales(), partial(exact_signs, alone), last_resort=False)
+        face = climb(alone, face, alone.column_scales(), partial(blocks_of_signs, alone), last_resort=False)
         for number, weight in zip(numbers[face.pairs].tolist(), face.weights, strict=True):
             balanced[number] = balanced.get(number, Fraction(0)) + weight
         if face.complete and face.direction is None:
@@ -413,7 +425,9 @@ def _touching_or_not(pairs: Pairs, decided: Proof, first: Face, face: Face) -> P
     the first such pair, together with the first witness of all where that is needed. If not, and the direction is positive
     outside the face, they are touching.
     """
-    inside = np.flatnonzero(face.inside & pairs.exist)
+    if face.inside is None:  # the pairs are too many
+        return decided
+    inside = face.pairs if pairs.are_many else np.flatnonzero(face.inside & pairs.exist)
     for pair in inside:
         if not _is_decisive(pairs, np.append(first.pairs, pair)):
             continue

@@ -8,7 +8,7 @@ on purpose.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -34,6 +34,15 @@ _CHUNK_CELLS = 200_000
 
 def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
     """Return the sign of ⟨w,a⟩ by the number of the pair; 0 at a row's own class."""
+    signs = np.zeros(pairs.rows.n * pairs.blocks, np.int8)
+    with np.errstate(all="ignore"):
+        for begin, end, block in blocks_of_signs(pairs, w):
+            signs[begin * pairs.blocks : end * pairs.blocks] = block
+    return signs
+
+
+def blocks_of_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Iterator[tuple[int, int, Signs]]:
+    """Yield blocks of rows, begin and end, with the signs of their pairs."""
     if isinstance(w, np.ndarray):  # of wide data, these are too many numbers to write out as integers
         whole: Whole | Floats = w
         floats = np.ldexp(w, -int(np.frexp(np.abs(w).max(initial=0.0))[1]))
@@ -42,28 +51,28 @@ def exact_signs(pairs: Pairs, w: Sequence[Fraction] | Floats) -> Signs:
         top = 1 << max(1, max(abs(number).bit_length() for number in numbers))
         whole, floats = np.array(numbers, object), np.array([number / top for number in numbers])
     if not floats.any():
-        return np.zeros(len(pairs.exist), np.int8)
+        for begin, end in pairs.row_blocks():
+            yield begin, end, np.zeros((end - begin) * pairs.blocks, np.int8)
+        return
     length = float(np.sqrt(np.sum(floats.reshape(pairs.blocks, -1) ** 2, axis=1).max())) + _TINY
-    signs = np.zeros(pairs.rows.n * pairs.blocks, np.int8)
-    doubtful = np.flatnonzero(_signs_of_floats(pairs, floats, length, signs))
-    if doubtful.size:
-        signs[doubtful] = _signs_of_whole_floats(pairs, doubtful, whole)
-    return signs
+    for begin, end, signs, doubtful in _blocks_of_rounded_signs(pairs, floats, length):
+        if doubtful.size:
+            signs[doubtful] = _signs_of_whole_floats(pairs, begin * pairs.blocks + doubtful, whole)
+        yield begin, end, signs
 
 
-def _signs_of_floats(pairs: Pairs, floats: Floats, length: float, signs: Signs) -> NDArray[np.bool_]:
-    """Set the signs of ⟨w,a⟩ in floating point, w of vectors up to this length, and return which may be wrong."""
-    doubtful = np.empty(len(signs), bool)
+def _blocks_of_rounded_signs(pairs: Pairs, floats: Floats, length: float) -> Iterator[tuple[int, int, Signs, Ints]]:
+    """Yield blocks of the signs of ⟨w,a⟩ in floating point, w of vectors up to this length, and which may be wrong."""
     scores_per_lead = 1 if pairs.K == 2 else 2
     with np.errstate(all="ignore"):
         error = 2.02 * scores_per_lead * (pairs.m + 8) * _UNIT * (pairs.norms + _TINY) * length + _TINY
         error[~((pairs.norms > _SHORTEST) & (pairs.norms < _LONGEST))] = np.inf
-        for begin, end, leads in pairs.blocks_of_leads(floats):
-            part = slice(begin * pairs.blocks, end * pairs.blocks)
-            there = pairs.exist[part]
-            signs[part] = np.where(leads > 0, np.int8(1), np.int8(-1)) * there
-            doubtful[part] = ~(np.abs(leads) > np.repeat(error[begin:end], pairs.blocks)) & there
-    return doubtful
+    for begin, end, leads in pairs.blocks_of_leads(floats):
+        with np.errstate(all="ignore"):
+            there = pairs.existing(begin, end)
+            signs = np.where(leads > 0, np.int8(1), np.int8(-1)) * there
+            doubtful = np.flatnonzero(~(np.abs(leads) > np.repeat(error[begin:end], pairs.blocks)) & there)
+        yield begin, end, signs, doubtful
 
 
 def _cleared(numbers: Sequence[Fraction] | Floats) -> tuple[list[int], int]:
@@ -95,7 +104,7 @@ def _signs_of_integers(pairs: Pairs, which: Ints, w: Whole | Floats) -> Signs:
     W = w.reshape(pairs.blocks, pairs.m)
     signs = np.empty(len(which), np.int8)
     row_of, rival_of = pairs.row_of(which), pairs.rival_of(which)
-    step = max(1, _CHUNK_CELLS // pairs.m)
+    step = max(1, _CHUNK_CELLS // max(pairs.m, pairs.blocks))
     if pairs.rows.sparse:  # rows of q numbers each have up to q·step columns together
         step = max(step, int((_CHUNK_CELLS * pairs.rows.n / max(1, pairs.rows.source.nnz)) ** 0.5))
     for begin in range(0, len(which), step):

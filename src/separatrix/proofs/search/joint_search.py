@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from separatrix.engine.rows import Floats, Ints, Rows
 from separatrix.proofs.clock import check_time
+from separatrix.proofs.search.nearest_point import worst
 from separatrix.proofs.search.pairs import Pairs
 
 _MANY_WEIGHTS = 200
@@ -42,24 +44,35 @@ class Descent:
     """Where Newton's method ended: W as one vector, for columns that are divided by `scales`, and the leads of all pairs."""
 
     w: Floats
-    leads: Floats
+    leads: Leads
     lengths: Floats
     """Of the rows, by which the leads were divided."""
+    separates: bool
 
     def hardest(self, most: int) -> Ints:
         """Return the numbers of the pairs with the smallest leads."""
-        chosen: Ints = np.sort(np.argpartition(self.leads, min(most, len(self.leads) - 1))[:most])
+        chosen, _ = worst(self.blocks(), inf, most, np.empty(0, np.int64))
         return chosen
+
+    def blocks(self) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first pair of a block of rows, and the leads of the block."""
+        for block, leads in self.leads:
+            yield block.start * leads.shape[1], leads.reshape(-1)
 
     def nearly_balanced(self, K: int, most: int) -> tuple[Ints, list[float]]:
         """Return the pairs with a lead below 1, and weights by which they add up to nearly 0, the largest first.
 
         None are returned where they are more than `most`.
         """
-        which = np.flatnonzero(self.leads < 1.0)
-        if len(which) > most:
-            return which[:0], []
-        short = 1.0 - self.leads[which]
+        found, shortfalls, count = [], [], 0
+        for first, leads in self.blocks():
+            short_ones = np.flatnonzero(leads < 1.0)
+            found.append(first + short_ones)
+            shortfalls.append(1.0 - leads[short_ones])
+            count += len(short_ones)
+            if count > most:
+                return short_ones[:0], []
+        which, short = np.concatenate(found), np.concatenate(shortfalls)
         order = np.argsort(-short, kind="stable")
         weights = short[order] / self.lengths[which[order] // K]
         return which[order], (weights / weights.max(initial=1e-300)).tolist()
@@ -70,19 +83,85 @@ def needs_descent(pairs: Pairs) -> bool:
     return pairs.K > 2 and pairs.dim > _MANY_WEIGHTS
 
 
+class Leads:
+    """The leads over the rows' lengths at W, and how they change along D, as tables of rows and rivals, a block at a time.
+
+    They are kept, or, where the pairs are very many, computed each time that they are read. A row's own class has an
+    infinite lead that never changes.
+    """
+
+    def __init__(self, pairs: Pairs, A: Floats | sp.csr_matrix) -> None:
+        n, K = pairs.rows.n, pairs.K
+        self.A, self.codes, self.blocks = A, pairs.codes, _blocks(n, K)
+        self.parts = [A] if len(self.blocks) == 1 else [A[block] for block in self.blocks]
+        self.W, self.D = np.zeros((2, K, pairs.m))
+        self.kept: tuple[Floats, Floats] | None = None
+        if not pairs.are_many:
+            self.kept = np.zeros((n, K)), np.empty((n, K))
+            self.kept[0][np.arange(n), self.codes] = inf
+
+    def __iter__(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield blocks of rows with their leads."""
+        for number, block in enumerate(self.blocks):
+            check_time()
+            yield block, self.at(number)
+
+    def at(self, number: int) -> Floats:
+        """Return the leads of a block."""
+        block = self.blocks[number]
+        if self.kept is not None:
+            return self.kept[0][block]
+        return _leads(self.parts[number], self.W, self.codes[block], inf)
+
+    def gain(self, number: int) -> Floats:
+        """Return the changes of the leads of a block for a step of 1."""
+        block = self.blocks[number]
+        return self.kept[1][block] if self.kept is not None else _leads(self.parts[number], self.D, self.codes[block], 0.0)
+
+    def of(self, rows: Ints) -> Iterator[tuple[Ints, Floats]]:
+        """Yield some rows with their leads, all at once or a few at a time."""
+        if self.kept is not None:
+            yield rows, self.kept[0][rows]
+            return
+        step = self.blocks[0].stop
+        for part in (rows[begin : begin + step] for begin in range(0, len(rows), step)):
+            check_time()
+            yield part, _leads(self.A[part], self.W, self.codes[part], inf)
+
+    def turn(self, D: Floats) -> None:
+        """Look along another D."""
+        self.D = D
+        if self.kept is not None:
+            for part, block in zip(self.parts, self.blocks, strict=True):
+                check_time()
+                self.kept[1][block] = _leads(part, D, self.codes[block], 0.0)
+
+    def move(self, step: float) -> None:
+        """Go along D."""
+        self.W += step * self.D
+        if self.kept is not None:
+            for block in self.blocks:
+                self.kept[0][block] += step * self.kept[1][block]
+
+
+def _leads(part: Floats | sp.csr_matrix, W: Floats, codes: Ints, own_lead: float) -> Floats:
+    scores = np.asarray(part @ W.T)
+    own = np.arange(len(scores)), codes
+    leads: Floats = scores[own][:, None] - scores
+    leads[own] = own_lead
+    return leads
+
+
 def descend(pairs: Pairs, scales: Floats) -> Descent:
     """Minimise the loss until every lead is positive or nothing changes any more."""
     (A, lengths), codes, K = _unit_rows(pairs, scales), pairs.codes, pairs.K
-    n, members = pairs.rows.n, [np.flatnonzero(codes == k) for k in range(K)]
-    W, leads, gain, ridge = np.zeros((K, pairs.m)), np.zeros((n, K)), np.empty((n, K)), 1.0
-    leads[np.arange(n), codes] = inf
-    blocks = _blocks(n, K)
-    parts = [A] if len(blocks) == 1 else [A[block] for block in blocks]
+    members = [np.flatnonzero(codes == k) for k in range(K)]
+    leads, ridge, separates = Leads(pairs, A), 1.0, False
     for _ in range(_STEPS):
         check_time()
-        downhill, losses = np.zeros_like(W), 0.0
-        for block, part in zip(blocks, parts, strict=True):
-            pull = np.minimum(0.0, leads[block] - 1.0)  # exactly 0 at a row's own class, whose lead is infinite
+        downhill, losses, W = np.zeros_like(leads.W), 0.0, leads.W
+        for (block, table), part in zip(leads, leads.parts, strict=True):
+            pull = np.minimum(0.0, table - 1.0)  # exactly 0 at a row's own class, whose lead is infinite
             lost = -pull.sum(axis=1)
             pull[np.arange(len(pull)), codes[block]] = lost
             downhill += _gradient(part, pull)
@@ -95,18 +174,12 @@ def descend(pairs: Pairs, scales: Floats) -> Descent:
             D = np.linalg.solve(_hessian(A, members, leads, ridge), (downhill - ridge * W).reshape(-1)).reshape(W.shape)
         except np.linalg.LinAlgError:
             break
-        for block, part in zip(blocks, parts, strict=True):
-            check_time()
-            change = np.asarray(part @ D.T)
-            own = np.arange(len(change)), codes[block]
-            gain[block] = change[own][:, None] - change
-        step = _step(leads, gain, blocks, float((W * D).sum()) * ridge, float((D * D).sum()) * ridge)
-        W += step * D
-        for block in blocks:
-            leads[block] += step * gain[block]
-        if leads.min() > 0:
+        leads.turn(np.asarray(D))
+        leads.move(_step(leads, float((W * D).sum()) * ridge, float((D * D).sum()) * ridge))
+        separates = all(bool((table > 0).all()) for _, table in leads)
+        if separates:
             break
-    return Descent(W.reshape(-1), leads.reshape(-1), lengths)
+    return Descent(leads.W.reshape(-1), leads, lengths, separates)
 
 
 def _gradient(A: Floats | sp.csr_matrix, pull: Floats) -> Floats:
@@ -145,7 +218,7 @@ def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Fl
     return np.asarray(dense), lengths
 
 
-def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Floats, ridge: float) -> Floats:
+def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Leads, ridge: float) -> Floats:
     """Return ρ·1 + Σ aaᵀ over the pairs with a lead below 1: XᵀX of the rows of class k with rival l is in four blocks.
 
     The same vector added to all blocks of W changes no lead; a 1 in every block keeps Newton's steps free of such vectors.
@@ -154,31 +227,33 @@ def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Floats, ridg
     H = np.tile(np.eye(m)[None, :, None, :], (K, 1, K, 1))
     for k, rows in enumerate(members):
         check_time()
-        for rival in range(K):
-            chosen = rows[leads[rows, rival] < 1]
-            if not chosen.size:
-                continue
-            part = A[chosen]
-            square = part.T @ part
-            square = square.toarray() if sp.issparse(square) else square
-            H[k, :, k] += square
-            H[rival, :, rival] += square
-            H[k, :, rival] -= square
-            H[rival, :, k] -= square
+        for some, table in leads.of(rows):
+            for rival in range(K):
+                chosen = some[table[:, rival] < 1]
+                if not chosen.size:
+                    continue
+                part: Any = A[chosen]
+                square = part.T @ part
+                square = square.toarray() if sp.issparse(square) else square
+                H[k, :, k] += square
+                H[rival, :, rival] += square
+                H[k, :, rival] -= square
+                H[rival, :, k] -= square
     flat = H.reshape(K * m, K * m)
     flat[np.diag_indices(K * m)] += ridge
     return flat
 
 
-def _step(leads: Floats, gain: Floats, blocks: list[slice], slope: float, curvature: float) -> float:
+def _step(leads: Leads, slope: float, curvature: float) -> float:
     """Return the best part of a Newton step: the slope of the loss along it rises, so halving an interval finds its 0."""
 
     def uphill(step: float) -> float:
         falling = 0.0
-        for block in blocks:
+        for number in range(len(leads.blocks)):
             check_time()
-            short = np.maximum(0.0, 1.0 - leads[block] - step * gain[block])
-            falling += float(np.einsum("ij,ij->", short, gain[block]))
+            gain = leads.gain(number)
+            short = np.maximum(0.0, 1.0 - leads.at(number) - step * gain)
+            falling += float(np.einsum("ij,ij->", short, gain))
         return slope + step * curvature - falling
 
     if not uphill(1.0) > 0:
@@ -196,11 +271,11 @@ def confused_classes(pairs: Pairs, descent: Descent) -> Iterator[list[int]]:
 
     The most confused two come first. To these is added the class whose leads over and under them fall short most, and so on.
     """
-    leads = descent.leads.reshape(-1, pairs.K)
     wrong, short = np.zeros((pairs.K, pairs.K)), np.zeros((pairs.K, pairs.K))
     for k in range(pairs.K):
-        of_class = leads[pairs.codes == k]
-        wrong[k], short[k] = np.maximum(0.0, -of_class).sum(axis=0), np.maximum(0.0, 1.0 - of_class).sum(axis=0)
+        for _, of_class in descent.leads.of(np.flatnonzero(pairs.codes == k)):
+            wrong[k] += np.maximum(0.0, -of_class).sum(axis=0)
+            short[k] += np.maximum(0.0, 1.0 - of_class).sum(axis=0)
     confusion, short = np.triu(wrong + wrong.T, 1), short + short.T
     order = np.argsort(-confusion, axis=None, kind="stable")[: np.count_nonzero(confusion)]
     for place in order.tolist():

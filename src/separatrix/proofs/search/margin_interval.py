@@ -25,7 +25,7 @@ from separatrix.engine.rows import Floats, Ints
 from separatrix.proofs.clock import TimeUp, check_time
 from separatrix.proofs.proof import Direction, MarginProof, Witness
 from separatrix.proofs.search.nearest_point import nearest, worst
-from separatrix.proofs.search.pairs import Pairs
+from separatrix.proofs.search.pairs import Leads, Pairs
 from separatrix.proofs.search.rationals import System, Whole, independent, product, root, root_above, root_below
 
 _GOAL = 1e-9
@@ -49,14 +49,15 @@ class Hull:
         self.pairs, self.free_bias = pairs, pairs.bias and not penalised
         self.width = pairs.dim - self.free_bias
 
-    def leads(self, w: Floats) -> tuple[Floats, Floats]:
+    def leads(self, w: Floats) -> tuple[Leads, Floats]:
         """Return all leads of w, and w itself with its best bias where that is free."""
         if not self.free_bias:
-            return self.pairs.leads(w), w
+            return Leads(self.pairs, w), w
         leads = self.pairs.leads(np.append(w[: self.width], 0.0))
         positive = self.pairs.codes == 1
         bias = (float(leads[~positive].min()) - float(leads[positive].min())) / 2.0
-        return leads + bias * self.pairs.signs, np.append(w[: self.width], bias)
+        w = np.append(w[: self.width], bias)
+        return Leads(self.pairs, w, leads + bias * self.pairs.signs), w
 
     def balanced(self, weights: Floats, which: Ints) -> Floats:
         """Return the weights with half on each class, where the bias is free."""
@@ -117,14 +118,14 @@ def interval(pairs: Pairs, w: Floats, exact: bool | str, penalised: bool = True,
     hull = Hull(pairs, penalised)
     leads, w = hull.leads(w)
     size = float(np.linalg.norm(w[: hull.width]))
-    is_ordinary = size > 0 and bool(np.isfinite(leads[pairs.exist]).all()) and bool(np.isfinite(w).all())
+    is_ordinary = size > 0 and leads.are_finite() and bool(np.isfinite(w).all())
     if exact is False or not is_ordinary:  # the margin of w, and the shortest of a few vectors, a point of the hull
         few = _opening(hull, leads, 10)
         few = few[np.argsort(np.linalg.norm(hull.vectors(few), axis=1), kind="stable")]
         sides = [pairs.codes[few] == k for k in range(2)] if hull.free_bias else [np.ones(len(few), bool)]
         shortest = np.array([few[side][0] for side in sides])
         return _rounded(hull, np.nan_to_num(w), shortest, np.full(len(shortest), 1.0 / len(shortest)))
-    best_w, lower = w, float(leads.min()) / size
+    best_w, lower = w, leads.least() / size
     work = _opening(hull, leads, 200) if near is None else np.union1d(near, _opening(hull, leads, 10))
     best, upper = (work, np.full(len(work), 1.0 / len(work))), np.inf
     most = max(200, pairs.m)
@@ -141,14 +142,14 @@ def interval(pairs: Pairs, w: Floats, exact: bool | str, penalised: bool = True,
         if not length > 0:
             break
         leads, full = hull.leads(np.append(v, 0.0) if hull.free_bias else v)
-        if float(leads.min()) / length > lower:
-            best_w, lower = full, float(leads.min()) / length
+        new, least = worst(leads, length * length * (1 - 1e-10), most, work)
+        if least / length > lower:
+            best_w, lower = full, least / length
         if upper - lower <= _GOAL * upper:
             break
-        new = worst(leads, length * length * (1 - 1e-10), most, work)
         if not new.size:
             break
-        keep = (weights > 0) | (leads[work] < 2 * length * length)
+        keep = (weights > 0) | (leads.of(work) < 2 * length * length)
         work = np.union1d(work[keep], new)
         check_time()
     support = best[0][best[1] > 0]
@@ -171,18 +172,14 @@ def _digits(pairs: Pairs, which: Ints) -> int:
     return max((abs(value).bit_length() for value in table.ravel().tolist()), default=0) + max(shifts)
 
 
-def _opening(hull: Hull, leads: Floats, most: int) -> Ints:
+def _opening(hull: Hull, leads: Leads, most: int) -> Ints:
     """Return the pairs closest to a separator, of every class."""
     chosen = []
-    rows_leads = leads if hull.pairs.K == 2 else leads.reshape(-1, hull.pairs.K).min(axis=1)
+    rows_leads, numbers = leads.smallest()
     for k in range(hull.pairs.K):
         members = np.flatnonzero(hull.pairs.codes == k)
         chosen.append(members[np.argsort(rows_leads[members])[: max(5, most // hull.pairs.K)]])
-    rows = np.concatenate(chosen)
-    if hull.pairs.K == 2:
-        return np.sort(rows)
-    rivals = np.argmin(leads.reshape(-1, hull.pairs.K)[rows], axis=1)
-    return np.sort(rows * hull.pairs.K + rivals)
+    return np.sort(numbers[np.concatenate(chosen)])
 
 
 def _rounded(hull: Hull, w: Floats, which: Ints, weights: Floats) -> MarginProof:
@@ -235,13 +232,19 @@ def least_lead(pairs: Pairs, w: list[Fraction]) -> Fraction:
     top = max(abs(value) for value in w) or Fraction(1)
     floats = np.array([float(value / top) for value in w])
     with np.errstate(all="ignore"):
-        leads = pairs.leads(floats)
+        leads = Leads(pairs, floats)
         error = 4 * (pairs.m + 8) * 2.0**-53 * root(pairs.radius_squared) * float(np.linalg.norm(floats))
-        near = np.flatnonzero(~(leads > float(leads.min()) + 2 * error) & pairs.exist)
-    below = float(leads.min()) - 2 * error
-    if near.size * pairs.dim > _CELLS and 0 < below < np.inf:
-        return Fraction(below) * top
-    return min(_least_of(pairs, part, w) for part in np.array_split(near, 1 + near.size * pairs.dim // _CELLS))
+        smallest = leads.least()
+    below, count, exact = smallest - 2 * error, 0, []
+    for first, block in leads:
+        near = first + np.flatnonzero(~(block > smallest + 2 * error))
+        near = near if pairs.K == 2 else near[pairs.codes[near // pairs.K] != near % pairs.K]
+        count += near.size
+        if count * pairs.dim > _CELLS and 0 < below < np.inf:
+            return Fraction(below) * top
+        parts = np.array_split(near, 1 + near.size * pairs.dim // _CELLS) if near.size else []
+        exact += [min(_least_of(pairs, part, w) for part in parts)] if parts else []
+    return min(exact)
 
 
 def _least_of(pairs: Pairs, which: Ints, w: list[Fraction]) -> Fraction:
@@ -278,8 +281,8 @@ def _exact(hull: Hull, support: Ints, persistent: bool, deadline: float) -> Marg
         positive = [t for t, weight in enumerate(weights) if weight > 0]
         top = max(abs(value) for value in w)
         leads, _ = hull.leads(np.array([float(value / top) for value in w]))
-        limit = float(leads[support[positive]].min())
-        new = worst(leads, limit - 1e-9 * abs(limit), 1, support)
+        limit = float(leads.of(support[positive]).min())
+        new, _ = worst(leads, limit - 1e-9 * abs(limit), 1, support)
         if not new.size:
             proof = _proof(hull, primitive(w), support[positive], [weights[t] for t in positive])
             return _shortened(hull, proof, w) if proof.least > 0 else None

@@ -12,6 +12,8 @@ the products ZZᵀ. It loses half of the digits, which costs nothing but a later
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from separatrix.engine.rows import Floats, Ints
@@ -88,10 +90,17 @@ def _scaled(u: Floats) -> Floats | None:
     return u / total if total > 0 else None
 
 
-def worst(leads: Floats, below: float, most: int, excluded: Ints) -> Ints:
-    """Return up to `most` pairs with the smallest leads, below a limit (or NaN) and not among those excluded."""
-    candidates = np.setdiff1d(np.flatnonzero(~(leads > below)), excluded, assume_unique=True)
-    if candidates.size > most:
-        candidates = candidates[np.argpartition(leads[candidates], most - 1)[:most]]
-    chosen: Ints = np.sort(candidates)
-    return chosen
+def worst(blocks: Iterable[tuple[int, Floats]], below: float, most: int, excluded: Ints) -> tuple[Ints, float]:
+    """Return up to `most` pairs with the smallest leads, below a limit (or NaN) and not excluded, and the least lead of all.
+
+    The leads come in blocks, each with the number of its first pair.
+    """
+    chosen, values, least = np.empty(0, np.int64), np.empty(0), np.inf
+    for first, leads in blocks:
+        least = np.minimum(least, leads.min())  # NaN where a lead is NaN
+        new = np.setdiff1d(first + np.flatnonzero(~(leads > below)), excluded, assume_unique=True)
+        chosen, values = np.concatenate([chosen, new]), np.concatenate([values, leads[new - first]])
+        if chosen.size > most:
+            smallest = np.argpartition(values, most - 1)[:most]
+            chosen, values = chosen[smallest], values[smallest]
+    return np.sort(chosen), float(least)

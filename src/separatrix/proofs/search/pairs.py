@@ -27,6 +27,8 @@ _SMALLEST_SQUARE = 2.0**-1000
 """A larger sum of squares has lost nothing that matters to underflow."""
 _PAIRS_AT_ONCE = 1 << 20
 """So many leads are computed at a time."""
+_KEPT_PAIRS = 1 << 23
+"""Of more than two classes, no array has a float64 for each of more pairs: what is needed of them is computed by blocks."""
 _FEW_NUMBERS = 500
 """Pairs with so few numbers in all are decided exactly in milliseconds."""
 _LOWEST = -1074
@@ -55,6 +57,11 @@ class Pairs:
         """Whether exact arithmetic on all pairs takes milliseconds."""
         return self.count * self.dim <= _FEW_NUMBERS
 
+    @property
+    def are_many(self) -> bool:
+        """Whether a float64 for each pair would take more memory than the data may cost."""
+        return self.K > 2 and self.rows.n * self.K > _KEPT_PAIRS
+
     def row_of(self, pairs: Ints) -> Ints:
         """Return the row of each pair."""
         return pairs if self.K == 2 else pairs // self.K
@@ -81,23 +88,19 @@ class Pairs:
 
     def blocks_of_leads(self, w: Floats) -> Iterator[tuple[int, int, Floats]]:
         """Yield blocks of rows, begin and end, with the leads of their pairs; all at once unless these are very many."""
-        n, step = self.rows.n, max(1, _PAIRS_AT_ONCE // self.blocks)
-        for begin in range(0, n, step):
+        for begin, end in self.row_blocks():
+            yield begin, end, self.leads(w, NO_ORDER if end - begin == self.rows.n else frozen(np.arange(begin, end)))
+
+    def row_blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield the ends of blocks of rows, whose pairs are worked on at once; check the time before each."""
+        step = max(1, _PAIRS_AT_ONCE // self.blocks)
+        for begin in range(0, self.rows.n, step):
             check_time()
-            end = min(begin + step, n)
-            yield begin, end, self.leads(w, NO_ORDER if end - begin == n else frozen(np.arange(begin, end)))
+            yield begin, min(begin + step, self.rows.n)
 
     def smallest_leads(self, w: Floats) -> tuple[Floats, Ints]:
         """Return the smallest lead of each row, and the number of the pair that has it."""
-        if self.K == 2:
-            return self.leads(w), np.arange(self.rows.n)
-        least, numbers = np.empty(self.rows.n), np.arange(self.rows.n) * self.K
-        for begin, end, leads in self.blocks_of_leads(w):
-            table = leads.reshape(-1, self.K)
-            rivals = np.argmin(table, axis=1)
-            least[begin:end] = table[np.arange(len(table)), rivals]
-            numbers[begin:end] += rivals
-        return least, numbers
+        return Leads(self, w).smallest()
 
     def leads_of(self, w: Floats, pairs: Ints) -> Floats:
         """Return ⟨w,a⟩ of some pairs, at least one."""
@@ -113,9 +116,21 @@ class Pairs:
     @cached_property
     def exist(self) -> NDArray[np.bool_]:
         """Which numbers are pairs: for K classes a row has none against its own class."""
+        return self.existing(0, self.rows.n)
+
+    def existing(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """Return which numbers of the rows begin…end are pairs."""
         if self.K == 2:
-            return np.ones(self.rows.n, bool)
-        return np.asarray(np.arange(self.K)[None, :] != self.codes[:, None]).reshape(-1)
+            return np.ones(end - begin, bool)
+        return np.asarray(np.arange(self.K)[None, :] != self.codes[begin:end, None]).reshape(-1)
+
+    def some(self, most: int, rng: np.random.Generator) -> Ints:
+        """Return random pairs, each once: `most` of them, or all, or a few less where the pairs are very many."""
+        if not self.are_many:
+            drawn: Ints = rng.choice(np.flatnonzero(self.exist), min(most, self.count), replace=False)
+            return drawn
+        numbers = np.unique(rng.integers(0, self.rows.n * self.K, most))
+        return np.asarray(numbers[numbers % self.K != self.codes[numbers // self.K]])
 
     def _taken(self, which: Ints) -> NDArray[Any]:
         taken = self.rows.source[which]
@@ -282,3 +297,44 @@ class Pairs:
         if e:
             return Fraction(top * (1 + slack)) * Fraction(4) ** e + self.bias
         return Fraction((top + self.bias) * (1 + slack))
+
+
+class Leads:
+    """⟨w,a⟩ of all pairs by number: kept, or, where the pairs are very many, computed by blocks each time they are read."""
+
+    def __init__(self, pairs: Pairs, w: Floats, known: Floats | None = None) -> None:
+        self.pairs, self.w = pairs, w
+        self.kept = pairs.leads(w) if known is None and not pairs.are_many else known
+
+    def __iter__(self) -> Iterator[tuple[int, Floats]]:
+        """Yield the number of the first pair of a block, and the leads of the block."""
+        if self.kept is not None:
+            yield 0, self.kept
+            return
+        for begin, _, leads in self.pairs.blocks_of_leads(self.w):
+            yield begin * self.pairs.blocks, leads
+
+    def of(self, which: Ints) -> Floats:
+        """Return the leads of some pairs."""
+        return self.pairs.leads_of(self.w, which) if self.kept is None else self.kept[which]
+
+    def least(self) -> float:
+        """Return the smallest lead; NaN where one is NaN."""
+        return float(np.min([leads.min() for _, leads in self]))
+
+    def are_finite(self) -> bool:
+        """Tell whether all leads are finite; those of rows against their own class, which are infinite, do not count."""
+        own = self.pairs.rows.n if self.pairs.K > 2 else 0
+        return sum(int(np.count_nonzero(~np.isfinite(leads))) for _, leads in self) == own
+
+    def smallest(self) -> tuple[Floats, Ints]:
+        """Return the smallest lead of each row, and the number of the pair that has it."""
+        if self.pairs.K == 2 and self.kept is not None:
+            return self.kept, np.arange(self.pairs.rows.n)
+        least, numbers = np.empty(self.pairs.rows.n), np.arange(self.pairs.rows.n) * self.pairs.K
+        for first, leads in self:
+            table = leads.reshape(-1, self.pairs.K)
+            rivals, begin = np.argmin(table, axis=1), first // self.pairs.K
+            least[begin : begin + len(table)] = table[np.arange(len(table)), rivals]
+            numbers[begin : begin + len(table)] += rivals
+        return least, numbers

@@ -207,8 +207,7 @@ def search(
         return None
     most = max(100, 2 * pairs.dim)
     coordinates = Coordinates(pairs, work)
-    others = np.random.default_rng(1).choice(np.flatnonzero(pairs.exist), min(most, pairs.count), replace=False)
-    work, program = np.union1d(work, others), None
+    work, program = np.union1d(work, pairs.some(most, np.random.default_rng(1))), None
     while True:
         program = Program(*coordinates.table(work), program)
         result = _solved(program, work, coordinates, accept_separator, accept_witness)

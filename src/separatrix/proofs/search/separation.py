@@ -11,10 +11,9 @@ whose L holds pairs of one side only are *touching*: a meaning for ties makes th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from math import lcm
 from typing import Any
 
@@ -27,12 +26,14 @@ from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.rationals import System, Whole, dependency, eliminated, independent
 from separatrix.proofs.search.separator_search import Failures, Field, decide
 
-Signs = Callable[[list[Fraction]], Any]
-"""The exact sign of ⟨w,a⟩ for every pair."""
+Signs = Callable[[list[Fraction]], Iterator[tuple[int, int, Any]]]
+"""The exact sign of ⟨w,a⟩ for every pair, in blocks of rows."""
 
 _P = modular.PRIME
 _MOST_CELLS = 5_000_000
 """So many numbers of pairs outside a face are kept at most."""
+_MOST_OUTSIDE, _MOST_INSIDE = 1 << 23, 1 << 27
+"""With more than two classes: so many pairs outside a face are told apart, of so many pairs in all."""
 _LONG_WEIGHTS = 6000
 """Weights with denominators of more bits are shortened."""
 
@@ -87,7 +88,7 @@ def membership(pairs: Pairs, spanning: Ints, rng: np.random.Generator) -> tuple[
         table = table[:, 1:].reshape(len(x), -1)
     v, rank = _kernel_vector(table, rng)
     inside = np.zeros(pairs.rows.n * (1 if pairs.K == 2 else pairs.K), bool)
-    step = max(1, (1 << 20) // max(1, pairs.m))
+    step = max(1, (1 << 20) // max(1, pairs.m, pairs.blocks))
     for begin in range(0, pairs.rows.n, step):
         check_time()
         end = min(pairs.rows.n, begin + step)
@@ -166,15 +167,20 @@ def balanced(pairs: Pairs, which: Ints, weights: list[float]) -> list[Fraction] 
 
 
 def climb(pairs: Pairs, first: Face, scales: Floats, signs_of: Signs, last_resort: bool) -> Face:
-    """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside."""
+    """Return the final face: no pair outside it, or a direction that is positive on each pair outside it and zero inside.
+
+    It is not complete where floating point cannot tell, or where there are more pairs than memory should be spent on.
+    """
     face, rng = first, np.random.default_rng(0)
+    if pairs.K > 2 and pairs.rows.n * pairs.K > _MOST_INSIDE:
+        return replace(first, complete=False)
     while True:
         check_time()
         face.inside, rank = membership(pairs, face.pairs, rng)
-        outside = np.flatnonzero(~face.inside & pairs.exist)
-        if not outside.size:
+        outside = _outside(pairs, face.inside)
+        if outside is not None and not outside.size:
             return face
-        grown = _step(pairs, face, rank, outside, scales, signs_of, last_resort)
+        grown = None if outside is None else _step(pairs, face, rank, outside, scales, signs_of, last_resort)
         if grown is None:
             face.complete = False
             return face
@@ -182,6 +188,19 @@ def climb(pairs: Pairs, first: Face, scales: Floats, signs_of: Signs, last_resor
             grown.inside = face.inside
             return grown
         face = grown
+
+
+def _outside(pairs: Pairs, inside: Any) -> Ints | None:
+    """Return the pairs that are not inside, or None where they are too many."""
+    parts, count = [], 0
+    for begin, end in pairs.row_blocks():
+        first = begin * pairs.blocks
+        part = first + np.flatnonzero(~inside[first : end * pairs.blocks] & pairs.existing(begin, end))
+        parts.append(part)
+        count += len(part)
+        if pairs.K > 2 and count > _MOST_OUTSIDE:
+            return None
+    return np.concatenate(parts)
 
 
 def _step(
@@ -232,11 +251,13 @@ def _step(
 
     def accept_separator(u: Any) -> Face | Failures:
         w = exact_direction(u)
-        signs = signs_of(w)
-        bad = np.flatnonzero(signs[outside] <= 0)
-        if bad.size or (signs < 0).any():
-            return Failures(bad)
-        return Face(face.pairs, face.weights, None, w)
+        failing, is_negative = [], False
+        for begin, end, signs in signs_of(w):
+            low, high = np.searchsorted(outside, (begin * pairs.blocks, end * pairs.blocks))
+            failing.append(low + np.flatnonzero(signs[outside[low:high] - begin * pairs.blocks] <= 0))
+            is_negative |= bool((signs < 0).any())
+        bad = np.concatenate(failing)
+        return Failures(bad) if bad.size or is_negative else Face(face.pairs, face.weights, None, w)
 
     def accept_witness(which: Ints, weights: list[Fraction] | None) -> Face | None:
         return lifted(pairs, face, outside[which], weights)
@@ -249,18 +270,26 @@ def _step(
 
     if len(outside) * len(free) <= _MOST_CELLS:
         Z = _quotient(pairs, full, outside)
-        field = Field(len(free), partial(np.matmul, Z), Z.__getitem__, whole)
+        field = Field(len(free), lambda u: [(0, Z @ u)], Z.__getitem__, whole)
         order = np.argsort(np.einsum("ij,ij->i", Z, Z))
     else:  # too many numbers to keep: those of a working set are computed when it needs them
         field = Field(
             len(free),
-            lambda u: pairs.leads(u @ full)[outside],
+            lambda u: _leads_of(pairs, u @ full, outside),
             lambda which: _quotient(pairs, full, outside[which]),
             whole,
         )
         order = np.arange(len(outside))
     start = np.sort(order[:: max(1, len(order) // (200 + len(free)))])
     return decide(field, start, accept_separator, accept_witness, last_resort)
+
+
+def _leads_of(pairs: Pairs, w: Floats, which: Ints) -> Iterator[tuple[int, Floats]]:
+    """Yield the leads of some pairs, in order, in blocks, with the place of the first of each."""
+    for begin, end, leads in pairs.blocks_of_leads(w):
+        low, high = np.searchsorted(which, (begin * pairs.blocks, end * pairs.blocks))
+        if high > low:
+            yield int(low), leads[which[low:high] - begin * pairs.blocks]
 
 
 def _quotient(pairs: Pairs, basis: Floats, outside: Ints) -> Floats:

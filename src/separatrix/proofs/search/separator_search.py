@@ -10,7 +10,7 @@ own limits. No result is trusted here: each is passed to an `accept…` function
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -35,7 +35,8 @@ class Field:
     """The pairs in the coordinates that the search works in."""
 
     dim: int
-    leads: Callable[[Floats], Floats]
+    leads: Callable[[Floats], Iterable[tuple[int, Floats]]]
+    """Returns the leads of w in blocks, each with the number of its first pair."""
     vectors: Callable[[Ints], Floats]
     whole: Callable[[Ints], tuple[Whole, Whole]]
     """Returns some pairs as integers, and the rows on which w must be 0."""
@@ -94,9 +95,8 @@ def _try_separator(
     field: Field, w: Floats, work: Ints, most: int, accept_separator: Callable[[Any], Answer | Failures]
 ) -> Answer | Failures:
     """Return the accepted answer, or the pairs outside the working set on which w fails."""
-    leads = field.leads(w)
-    bad = worst(leads, 0.0, most, work)
-    if bad.size or not (leads > 0).all():
+    bad, least = worst(field.leads(w), 0.0, most, work)
+    if bad.size or not least > 0:
         return Failures(bad)
     result = accept_separator(w)
     return Failures(np.setdiff1d(result.pairs, work)[:most]) if isinstance(result, Failures) else result

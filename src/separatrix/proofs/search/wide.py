@@ -94,8 +94,7 @@ class WidePairs:
         """
         pairs, rows = self.pairs, self.rows
         n, K = rows.n, pairs.blocks
-        (coef, intercept), coefficients = self.weights(total)
-        lengths = np.abs(coefficients).T @ pairs.norms
+        (coef, intercept), lengths = self.weights(total)
         unit = 4.04 * (len(total.pairs) + self.longest_row + 16) * _UNIT
         leads, against = np.empty(n), np.empty(n, np.int64)
         step = max(1, _SCORES_AT_ONCE // K)
@@ -116,19 +115,28 @@ class WidePairs:
         return Judgement(total, leads, against, norm)
 
     def weights(self, total: Sum) -> tuple[Weights, Floats]:
-        """Return w = Σλa by class, rounded, and by which coefficient each row enters each of its vectors."""
+        """Return w = Σλa by class, rounded, and for each class the sum of the lengths of what is added up."""
         pairs, rows, K = self.pairs, self.rows, self.pairs.blocks
-        which, rivals = pairs.row_of(total.pairs), pairs.rival_of(total.pairs)
-        coefficients = np.zeros((rows.n, K))
-        if K == 1:
-            coefficients[which, 0] = total.weights * pairs.signs[which]
-        else:
-            np.add.at(coefficients, (which, pairs.codes[which]), total.weights)
-            np.add.at(coefficients, (which, rivals), -total.weights)
-        flat = Flat(K, rows.d, rows.sparse)
-        kernels.combine(rows.parts, rows.d, frozen(coefficients.reshape(-1)), flat.W, flat.b, K)
+        flat, lengths = Flat(K, rows.d, rows.sparse), np.zeros(K)
+        step = max(1, _SCORES_AT_ONCE // K) if pairs.are_many else rows.n
+        for first in range(0, rows.n, step):
+            last = min(rows.n, first + step)
+            here = (
+                (pairs.row_of(total.pairs) >= first) & (pairs.row_of(total.pairs) < last) if step < rows.n else slice(None)
+            )
+            numbers, weights = total.pairs[here], total.weights[here]
+            which, rivals = pairs.row_of(numbers), pairs.rival_of(numbers)
+            coefficients = np.zeros((last - first, K))
+            if K == 1:
+                coefficients[which, 0] = weights * pairs.signs[which]
+            else:
+                np.add.at(coefficients, (which - first, pairs.codes[which]), weights)
+                np.add.at(coefficients, (which - first, rivals), -weights)
+            part = rows.take(slice(first, last)) if pairs.are_many else rows
+            kernels.combine(part.parts, rows.d, frozen(coefficients.reshape(-1)), flat.W, flat.b, K)
+            lengths += np.abs(coefficients).T @ pairs.norms[first:last]
         coef = flat.W.reshape(rows.d, K).T if rows.sparse else flat.W.reshape(K, rows.d)
-        return Weights(coef, flat.b if pairs.bias else np.zeros(K)), coefficients
+        return Weights(coef, flat.b if pairs.bias else np.zeros(K)), lengths
 
     def margin(self, best: Judgement, short: Judgement) -> MarginProof:
         """Return the interval that one sum proves from below and another from above."""
@@ -189,9 +197,11 @@ class WidePairs:
 
         From eight passes on their means over the passes since the last time are tried, too: a pass fits each row at the cost
         of those before it, so the smallest lead, on which the lower end depends, swings from pass to pass.
+
+        Nothing is yielded where the pairs are very many: each has a multiplier.
         """
         pairs = self.pairs
-        if not (pairs.bias or pairs.norms.all()):
+        if pairs.are_many or not (pairs.bias or pairs.norms.all()):
             return
         cost = np.full(self.rows.n, np.inf)
         codes = pairs.codes.astype(np.int32)
