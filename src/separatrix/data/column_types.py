@@ -54,9 +54,12 @@ def kind_of(column: Any, mostly: float = MOSTLY) -> str:
     values = column.drop_null()
     if not len(values):
         return TEXT
-    if _count(values, _WHOLE) == len(values) and not len(numbers(values, WHOLE)[1]):
+    all_whole = _count(values[:1], _WHOLE) and _count(values, _WHOLE) == len(values)
+    if all_whole and not len(numbers(values, WHOLE)[1]):
         return WHOLE
-    fitting = _count(values, _NUMBER) + _count(values, _WORDY)
+    fitting = _count(values, _NUMBER)
+    if fitting < len(values):
+        fitting += _count(values, _WORDY)
     if fitting == len(values):
         return NUMBER
     nothing = _count(values, NOTHING) if mostly < 1.0 and 2 * fitting > len(values) else 0

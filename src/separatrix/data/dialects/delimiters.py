@@ -53,9 +53,9 @@ def _delimiter(text: bytes, options: Options, whole: bool) -> str:
         scores[delimiter] = _agreement(np.abs(_fields(text, delimiter, quote)))
     consistent = [delimiter for delimiter, (share, _) in scores.items() if share >= CONSISTENT]
     best = max(scores, key=lambda delimiter: scores[delimiter][0])
-    if consistent:
+    if len(consistent) > 1:
         evidence = [_Evidence(text, delimiter, scores[delimiter][1], options, whole) for delimiter in consistent]
-        best = max(evidence, key=_Evidence.rank).delimiter if len(consistent) > 1 else consistent[0]
+        best = max(evidence, key=_Evidence.rank).delimiter
     short = text[: text.rfind(b"\n", 0, 1 << 16) + 1]
     spread = squeezed(short)
     records = split(np.frombuffer(spread, np.uint8), len(spread), BLANKS, quote_of(spread, BLANKS, options, False))

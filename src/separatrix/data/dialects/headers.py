@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from math import isfinite
 
 from separatrix.data.batches import Options
 from separatrix.data.column_types import says_nothing
@@ -100,7 +101,7 @@ def has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]
     rows = [[cell.strip().removeprefix("\ufeff") for cell in row] for row in rest if len(row) == len(first)]
     others = [row for row in rows if row != first]  # a header may come again, where files were put together
     columns = _columns(others, missing)
-    numeric = [j for j, column in enumerate(columns) if column and all(NUMBER.fullmatch(cell) for cell in column)]
+    numeric = [j for j, column in enumerate(columns) if column and _are_numbers(column)]
     if numeric:
         titles = sum(NUMBER.fullmatch(first[j]) is None for j in numeric)
         return 2 * titles > len(numeric) or _counts_on(first, columns, numeric)
@@ -110,8 +111,19 @@ def has_header(first: list[str], rest: list[list[str]], missing: tuple[str, ...]
     return bool(few) and all(first[j] not in columns[j] for j in few) and len(set(first)) == len(first)
 
 
+def _are_numbers(cells: list[str]) -> bool:
+    """Tell whether all match NUMBER: finite numbers for `float` do, but for `1_000`, which is its own."""
+    try:
+        if isfinite(sum(map(float, cells))) and "_" not in "".join(cells):
+            return True
+    except ValueError:
+        pass
+    return all(map(NUMBER.fullmatch, cells))
+
+
 def _columns(rows: list[list[str]], missing: tuple[str, ...]) -> list[list[str]]:
-    return [[cell for cell in column if cell not in missing] for column in zip(*rows, strict=True)]
+    markers = frozenset(missing)
+    return [[cell for cell in column if cell not in markers] for column in zip(*rows, strict=True)]
 
 
 def _counts_on(first: list[str], columns: list[list[str]], numeric: list[int]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -140,6 +141,12 @@ def squeezed(text: bytes | NDArray[np.uint8]) -> bytes:
     return out[: int(size)].tobytes()
 
 
+@cache
+def _cell(delimiter: str, quote: str) -> re.Pattern[str]:
+    other = rf"[^{re.escape(delimiter)}]*"
+    return re.compile(rf"{quote}((?:[^{quote}]|{quote}{quote})*){quote}({other})|({other})")
+
+
 def cells(record: str, delimiter: str, quote: str | None) -> list[str]:
     """Return the fields of a record, without their quotes.
 
@@ -152,10 +159,9 @@ def cells(record: str, delimiter: str, quote: str | None) -> list[str]:
     record = record.rstrip("\r\n")
     if not quote or quote not in record:
         return record.split(delimiter)
-    cell = re.compile(
-        rf"{quote}((?:[^{quote}]|{quote}{quote})*){quote}([^{re.escape(delimiter)}]*)|([^{re.escape(delimiter)}]*)"
-    )
-    fields, at = [], 0
+    cell = _cell(delimiter, quote)
+    at = record.rfind(delimiter, 0, record.index(quote)) + 1  # before the field of the first quote there is none
+    fields = record[: at - 1].split(delimiter) if at else []
     while at <= len(record):
         match = cell.match(record, at)
         assert match is not None

@@ -57,7 +57,7 @@ def _begins_with(*magic: bytes) -> Callable[[bytes], bool]:
 def _is_svmlight(head: bytes) -> bool:
     """Tell whether most lines are a label with index:value pairs; some may be a label alone."""
     lines = [line for line in head.splitlines()[:100] if line.strip() and not line.lstrip().startswith(b"#")]
-    pairs = sum(_SVMLIGHT.fullmatch(line) is not None for line in lines)
+    pairs = sum(b":" in line and _SVMLIGHT.fullmatch(line) is not None for line in lines)
     labels = sum(_LABEL.fullmatch(line) is not None for line in lines)
     return bool(pairs) and 2 * (pairs + labels) > len(lines)
 
