@@ -107,6 +107,11 @@ def test_rows_of_numbers_need_no_arrow(folder):
     )
 
 
+def test_predicting_rows_of_numbers_needs_no_features_of_tables(folder):
+    unwanted = ["separatrix.features", "separatrix.training", "separatrix.analysis"]
+    run_all(unwanted, {"predict": [argument.format(folder) for argument in RUNS["predict rows"]]})
+
+
 def test_linear_models_need_neither_scikit_learn_nor_pandas(folder):
     run_all(UNWANTED, {name: [argument.format(folder) for argument in arguments] for name, arguments in RUNS.items()})
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from separatrix.analysis.evaluating.counting import described_row, python_value
 from separatrix.data.batches import CLASS_NAMES, LABEL_WORDS, MISSING, TableBatch
 from separatrix.data.dialects.layouts import Layout
 from separatrix.data.errors import DataError, NoExampleError, counted
@@ -19,8 +18,6 @@ from separatrix.data.in_memory import Examples, NotANumberError, against_the_res
 from separatrix.data.labels import Unlabelled, labels_at
 from separatrix.data.reading import Source, open_source
 from separatrix.engine.rows import Array, Floats, Ints, Rows
-from separatrix.features.columns.identifiers import signs_of
-from separatrix.features.table import TableFeaturizer
 from separatrix.learners.calibration import probabilities
 from separatrix.modelfile.archive import load
 from separatrix.modelfile.model import Model
@@ -111,7 +108,7 @@ class ModelRows:
             else:
                 y = batch.table[self.label] if self.labelled else None
                 table: Any = self.features_of(batch)
-                if isinstance(self.model.features, TableFeaturizer):
+                if hasattr(self.model.features, "describe"):
                     table = TableBatch(table, batch.origin)  # messages name the line
                 yield self.model.features.transform(table), y, batch
 
@@ -149,6 +146,8 @@ class ModelRows:
 
     def described(self, batch: Any, i: int) -> tuple[str, dict[str, Any]]:
         """Return where row i of a batch comes from, and its values by name without the label."""
+        from separatrix.analysis.evaluating.counting import described_row, python_value
+
         place = batch.origin.place(i)
         if self.model.features is None:
             return place, described_row(batch.X, i)
@@ -176,6 +175,8 @@ class ModelRows:
 
 def with_identifiers_noted(examples: Examples) -> Examples:
     """Return the examples of a table with a note on each column that looks like an identifier: no proof leaves one out."""
+    from separatrix.features.columns.identifiers import signs_of
+
     notes = list(examples.notes)
     for j, name in enumerate(examples.columns):
         signs = signs_of(name, examples.X[:, j].astype(np.float64), examples.columns)

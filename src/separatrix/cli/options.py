@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 from separatrix.data.options import Argument, Option
-from separatrix.training.options import Engine as Engine
-from separatrix.training.options import Output as Output
+from separatrix.data.options import Engine as Engine
+from separatrix.data.options import Output as Output
 
 ModelFile = Annotated[Path, Argument(help="A model written by `separatrix train -o`.")]
 FeatureModel = Annotated[

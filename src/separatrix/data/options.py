@@ -6,6 +6,7 @@ A dataclass of such parameters can live below the command line, which makes its 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from separatrix.data.errors import DataError
@@ -105,6 +106,15 @@ MissingLabel = Annotated[
         help="What to do with a row without a label.",
     ),
 ]
+Engine = Annotated[
+    str | None,
+    Option(
+        metavar="WHERE",
+        group="running",
+        help="Where to work, one shard per file: local:4 (processes), dask://HOST:PORT or spark://HOST:PORT.",
+    ),
+]
+Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
 
 
 @dataclass(frozen=True, kw_only=True)

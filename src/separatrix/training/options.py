@@ -14,10 +14,12 @@ from separatrix.data.options import (
     Data,
     Date,
     Drop,
+    Engine,
     Label,
     MissingLabel,
     Number,
     Option,
+    Output,
     PositiveClass,
     ReadingOptions,
     Sets,
@@ -27,15 +29,6 @@ from separatrix.data.options import (
 from separatrix.engine.rules import LEARNERS, MIXES, MULTI_CLASS, ORDERS, RULES, TIES, in_words
 from separatrix.features.columns import NUMBERS
 
-Engine = Annotated[
-    str | None,
-    Option(
-        metavar="WHERE",
-        group="running",
-        help="Where to work, one shard per file: local:4 (processes), dask://HOST:PORT or spark://HOST:PORT.",
-    ),
-]
-Output = Annotated[Path | None, Option("-o", "--output", group="running", help="File to write.")]
 NOT_STORED = (
     *("data", "output", "validate", "memory", "checkpoint", "checkpoint_every", "engine", "mix", "missing_label"),
     *("resume", "float32", "report", "folds", "oof", "tune", "budget", "sequence"),
