@@ -80,6 +80,20 @@ def test_text_is_separable_by_a_sum_of_examples_that_holds_exactly(n_classes, bi
     assert set(read.infinite) - {"intercept"} == moving
 
 
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_columns_without_entries_change_nothing_but_the_width_of_the_separator(n_classes):
+    X, y = text(300, 20_000, n_classes)
+    X = sp.csr_matrix(X)[:, np.unique(X.indices)]
+    places = np.sort(np.random.default_rng(0).choice(20_000, X.shape[1], replace=False))
+    wide = sp.csr_matrix((X.data, places[X.indices], X.indptr), shape=(300, 20_000))
+    certificate, spread = certify(X, y), certify(wide, y)
+    assert spread.verify(wide, y) and spread.proof.direction == certificate.proof.direction
+    np.testing.assert_allclose(spread.margin, certificate.margin, rtol=1e-8)
+    w, u = np.atleast_2d(spread.separator[0]), np.atleast_2d(certificate.separator[0])
+    np.testing.assert_array_equal(w[:, places], u)
+    assert X.shape[1] > 2000 and w.shape[1] == 20_000 and np.count_nonzero(w) == np.count_nonzero(u)
+
+
 def test_a_tampered_sum_is_refused():
     X, y = text(60, 3000, 3)
     proof = certify(X, y, exact=False).proof

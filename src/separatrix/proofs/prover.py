@@ -38,7 +38,7 @@ from separatrix.proofs.search.rescaling import (
 )
 from separatrix.proofs.search.separation import Face, Signs, balanced, climb, equations, lifted
 from separatrix.proofs.search.separator_search import Failures, Field, decide, decide_exactly, widest_balance
-from separatrix.proofs.search.wide import WIDE, WidePairs, one_sided, separable
+from separatrix.proofs.search.wide import WIDE, WidePairs, one_sided, separable, with_used_columns
 
 Offer = Callable[[Proof], None]
 
@@ -104,7 +104,7 @@ def _proven(pairs: Pairs, exact: bool | str, offer: Offer) -> Proof:
 
 
 def _proven_wide(pairs: Pairs, blank: Proof, exact: bool | str, offer: Offer) -> Proof:
-    wide = WidePairs(pairs)
+    wide = WidePairs(with_used_columns(pairs))
     answer = wide.search()
     if isinstance(answer, Face):
         if not _is_decisive(pairs, answer.pairs):

@@ -85,6 +85,7 @@ class WidePairs:
         self.slack = 1e-9 + 8 * pairs.m * _UNIT
         """By how much the ends of a margin are rounded away from it, so that the checker's own rounding does not matter."""
         self.longest_row = int(np.diff(source.indptr).max(initial=0)) if self.rows.sparse else self.rows.d
+        self._flat: Flat | None = None
 
     def judged(self, total: Sum) -> Judgement:
         """Return the leads of w = Σλa, reduced by a bound on their rounding errors, and ‖w‖, raised by one.
@@ -115,9 +116,14 @@ class WidePairs:
         return Judgement(total, leads, against, norm)
 
     def weights(self, total: Sum) -> tuple[Weights, Floats]:
-        """Return w = Σλa by class, rounded, and for each class the sum of the lengths of what is added up."""
+        """Return w = Σλa by class, rounded, and for each class the sum of the lengths of what is added up.
+
+        The next call overwrites w: the first write to an array of that size takes longer than adding up.
+        """
         pairs, rows, K = self.pairs, self.rows, self.pairs.blocks
-        flat, lengths = Flat(K, rows.d, rows.sparse), np.zeros(K)
+        self._flat = self._flat or Flat(K, rows.d, rows.sparse)
+        flat, lengths = self._flat, np.zeros(K)
+        flat.W[:], flat.b[:] = 0.0, 0.0
         step = max(1, _SCORES_AT_ONCE // K) if pairs.are_many else rows.n
         for first in range(0, rows.n, step):
             last = min(rows.n, first + step)
@@ -184,7 +190,7 @@ class WidePairs:
     def narrowed(self, judged: Judgement) -> tuple[Judgement, Judgement]:
         """Return the sums with the best lower and the best upper end of the margin that a few passes find."""
         best, short = judged, judged
-        for attempt in self.descent(_MARGIN_PASSES, _SHORT, time.monotonic() + seconds_left()):
+        for attempt in self.descent(_MARGIN_PASSES, _SHORT, time.monotonic() + seconds_left(), patience=4):
             if attempt.least > 0 and attempt.least / attempt.norm > best.least / best.norm:
                 best = attempt
             short = attempt if attempt.upper < short.upper else short
@@ -192,11 +198,13 @@ class WidePairs:
                 break
         return best, short
 
-    def descent(self, passes: int, top: float, until: float = np.inf) -> Iterator[Judgement]:
+    def descent(self, passes: int, top: float, until: float = np.inf, patience: int = 2) -> Iterator[Judgement]:
         """Descend in the dual of the largest margin, and yield what its multipliers prove after 1, 2, 4, … passes.
 
-        From eight passes on their means over the passes since the last time are tried, too: a pass fits each row at the cost
-        of those before it, so the smallest lead, on which the lower end depends, swings from pass to pass.
+        While they separate nothing, the next try is after `patience` times as many passes.
+
+        From eight passes on their means over the passes since the last power of two are tried, too: a pass fits each row at
+        the cost of those before it, so the smallest lead, on which the lower end depends, swings from pass to pass.
 
         Nothing is yielded where the pairs are very many: each has a multiplier.
         """
@@ -206,17 +214,21 @@ class WidePairs:
         cost = np.full(self.rows.n, np.inf)
         codes = pairs.codes.astype(np.int32)
         problem = MarginProblem(self.rows, codes, pairs.K, cost, AUGMENTED if pairs.bias else ABSENT)
-        begun, total = time.monotonic(), np.zeros(0)
+        begun, total, due = time.monotonic(), np.zeros(0), 1
         for number, alpha in enumerate(problem.passes(0), 1):
             check_time()
             total = total + alpha if total.size else alpha.copy()
             each = (time.monotonic() - begun) / number  # seconds a pass; judging takes about as long
             is_last = number >= passes or time.monotonic() + 3 * each > until
-            if number & (number - 1) == 0 or is_last:
+            if number == due or is_last:
+                due = patience * number
                 for multipliers in (alpha, total) if number >= 8 else (alpha,):
                     rounded = self._rounded(multipliers, top)
                     if rounded.pairs.size:
-                        yield self.judged(rounded)
+                        judged = self.judged(rounded)
+                        due = 2 * number if judged.least > 0 else due
+                        yield judged
+            if number & (number - 1) == 0:
                 total = np.zeros(0)
             if is_last:
                 return
@@ -244,8 +256,7 @@ class WidePairs:
         return None
 
     def _row_hashes(self) -> NDArray[np.uint64]:
-        """Return a number for each row that is the same for equal rows: Σ r_j·bits(x_j) modulo 2⁶⁴ for random odd r."""
-        odd = np.random.default_rng(0).integers(0, 1 << 63, self.rows.d, np.uint64) * np.uint64(2) + np.uint64(1)
+        """Return a number for each row that is the same for equal rows: Σ r_j·bits(x_j) modulo 2⁶⁴ for scattered odd r."""
         hashes = np.empty(self.rows.n, np.uint64)
         step = max(1, _SCORES_AT_ONCE // max(1, self.longest_row))
         for first in range(0, self.rows.n, step):
@@ -255,12 +266,12 @@ class WidePairs:
                 ends = self.rows.source.indptr[first : last + 1]
                 begin_at, end_at = int(ends[0]), int(ends[-1])
                 bits = (self.rows.source.data[begin_at:end_at].astype(np.float64) + 0.0).view(np.uint64)
-                bits *= odd[self.rows.source.indices[begin_at:end_at]]
+                bits *= _scattered(self.rows.source.indices[begin_at:end_at])
                 sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(bits)])
                 hashes[first:last] = sums[ends[1:] - begin_at] - sums[ends[:-1] - begin_at]
             else:
                 block = np.ascontiguousarray(self.rows.source[first:last].astype(np.float64) + 0.0)
-                hashes[first:last] = block.view(np.uint64) @ odd
+                hashes[first:last] = block.view(np.uint64) @ _scattered(np.arange(self.rows.d))
         return hashes
 
     def _nearest(self, judged: Judgement) -> Judgement | Face | None:
@@ -328,6 +339,30 @@ class WidePairs:
         signs: Array = (own[:, None] == classes).astype(object) - (rival[:, None] == classes).astype(object)
         weights = dependency(np.concatenate([signs[:, [k]] * table for k in range(len(classes))], axis=1))
         return None if weights is None or min(weights) <= 0 else Face(which, weights, None)
+
+
+def _scattered(numbers: Ints) -> NDArray[np.uint64]:
+    """Return an odd number that looks random for each number."""
+    mixed = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    return mixed | np.uint64(1)
+
+
+def with_used_columns(pairs: Pairs) -> Pairs:
+    """Return the pairs of sparse rows without the columns that are 0 in all of them, if these are at least half."""
+    rows = pairs.rows
+    if not rows.sparse:
+        return pairs
+    source, is_used = rows.source, np.zeros(rows.d, bool)
+    is_used[source.indices] = True
+    used = np.count_nonzero(is_used)
+    if 2 * used > rows.d:
+        return pairs
+    place = np.cumsum(is_used, dtype=source.indices.dtype) - 1
+    packed = sp.csr_matrix((source.data, place[source.indices], source.indptr), shape=(rows.n, used))
+    return Pairs(Rows(packed), pairs.codes, pairs.K, pairs.bias)
 
 
 def one_sided(pairs: Pairs) -> Direction | None:
