@@ -47,7 +47,7 @@ _PROVER_SHARE, _LARGE_SHARES = 0.5, (0.3, 0.6)
 _STALE, _TRIMS, _PASSES = 300, 10, 30
 _FAR_WRONG = 0.1
 """A lead below minus this share of the median size is far on the wrong side."""
-_SAMPLE, _TINY = 10_000, 1e-100
+_SAMPLE, _SAMPLES, _TINY = 10_000, 50, 1e-100
 _LEAST_SECONDS, _GRACE = 0.01, 0.5
 """Seconds for the search where reading took the time; and those that the last exact count may take beyond the limit."""
 _MOST_SORTED = 2_000_000
@@ -205,7 +205,7 @@ class _Search(Contradictions):
         for number in range(_TRIMS):
             left = until - time.monotonic()
             is_late = left <= self.quickest_trim and (number > 0 or self.trims > 0)  # some classifier is needed
-            if is_late or self.upper <= self.lower or len(np.unique(self.pairs.codes[kept > 0])) < self.pairs.K:
+            if is_late or self.upper <= self.lower or not np.bincount(self.pairs.codes, kept, self.pairs.K).all():
                 return
             if self.trims == 0 and self._sample_took_all(left):
                 return
@@ -224,8 +224,9 @@ class _Search(Contradictions):
         """Train on a sample of very many rows; offer its w and return True where there is no time for a pass over all."""
         if self.n <= _SAMPLE:
             return False
+        size = max(_SAMPLE, self.n // _SAMPLES)
         codes, begun = self.pairs.codes, time.monotonic()
-        some = np.random.default_rng(0).integers(0, self.n, _SAMPLE)
+        some = np.random.default_rng(0).integers(0, self.n, size)
         missing = np.flatnonzero(np.bincount(codes[some], minlength=self.pairs.K) == 0)
         some = np.union1d(some, [int(np.argmax(codes == k)) for k in missing]).astype(np.int64)
         learner = AveragedLearner(**self._options, max_iter=1, random_state=0)
@@ -277,7 +278,7 @@ class _Search(Contradictions):
                 break
             pocket = PocketLearner(**self._options, max_iter=30, random_state=seed)
             self.offer(self._weights(pocket.fit(self._scaled_source, self.pairs.codes)))
-        if self.pairs.K > 2 or self.n * self.pairs.dim > _LINE_CELLS:
+        if self.pairs.K > 2 or self.n * self.pairs.dim > _LINE_CELLS or time.monotonic() > until:
             return
         if _LEAST_SQUARES_SECONDS * self.Z.size * min(self.Z.shape) < until - time.monotonic():
             self.offer(_least_squares(self.Z))
@@ -325,7 +326,9 @@ class _Search(Contradictions):
         if self.pairs.count <= _MOST_SORTED:
             rows, which = np.arange(self.n), NO_ORDER
         else:
-            rows = which = np.unique(self.rng.integers(0, self.n, max(1, _MOST_SORTED // each)))
+            is_drawn = np.zeros(self.n, bool)  # np.unique takes thirty times as long
+            is_drawn[self.rng.integers(0, self.n, max(1, _MOST_SORTED // each))] = True
+            rows = which = np.flatnonzero(is_drawn)
         leads = self.pairs.leads(w, which)
         if each > 1:
             leads = leads[(np.arange(each + 1) != self.pairs.codes[rows][:, None]).reshape(-1)]
