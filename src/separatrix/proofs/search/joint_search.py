@@ -44,7 +44,7 @@ class Descent:
     """Where Newton's method ended: W as one vector, for columns that are divided by `scales`, and the leads of all pairs."""
 
     w: Floats
-    leads: Leads
+    leads: LeadTables
     lengths: Floats
     """Of the rows, by which the leads were divided."""
     separates: bool
@@ -83,7 +83,7 @@ def needs_descent(pairs: Pairs) -> bool:
     return pairs.K > 2 and pairs.dim > _MANY_WEIGHTS
 
 
-class Leads:
+class LeadTables:
     """The leads over the rows' lengths at W, and how they change along D, as tables of rows and rivals, a block at a time.
 
     They are kept, or, where the pairs are very many, computed each time that they are read. A row's own class has an
@@ -156,7 +156,7 @@ def descend(pairs: Pairs, scales: Floats) -> Descent:
     """Minimise the loss until every lead is positive or nothing changes any more."""
     (A, lengths), codes, K = _unit_rows(pairs, scales), pairs.codes, pairs.K
     members = [np.flatnonzero(codes == k) for k in range(K)]
-    leads, ridge, separates = Leads(pairs, A), 1.0, False
+    leads, ridge, separates = LeadTables(pairs, A), 1.0, False
     for _ in range(_STEPS):
         check_time()
         downhill, losses, W = np.zeros_like(leads.W), 0.0, leads.W
@@ -218,7 +218,7 @@ def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Fl
     return np.asarray(dense), lengths
 
 
-def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Leads, ridge: float) -> Floats:
+def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: LeadTables, ridge: float) -> Floats:
     """Return ρ·1 + Σ aaᵀ over the pairs with a lead below 1: XᵀX of the rows of class k with rival l is in four blocks.
 
     The same vector added to all blocks of W changes no lead; a 1 in every block keeps Newton's steps free of such vectors.
@@ -244,7 +244,7 @@ def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: Leads, ridge
     return flat
 
 
-def _step(leads: Leads, slope: float, curvature: float) -> float:
+def _step(leads: LeadTables, slope: float, curvature: float) -> float:
     """Return the best part of a Newton step: the slope of the loss along it rises, so halving an interval finds its 0."""
 
     def uphill(step: float) -> float:
