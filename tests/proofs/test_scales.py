@@ -127,6 +127,13 @@ def test_short_rows_beside_very_long_ones_are_decided(X, y, form):
     assert (certificate.verdict, certificate.separation) == answer(X, y, max(y) + 1, True)
 
 
+def test_weights_beyond_the_largest_float_balance_rows_of_all_sizes():
+    X = [[3.8e286], [-1.3e44], [7.6e-298], [4.2e-314], [1.0e216]]
+    y = [0, 1, 2, 3, 0]
+    certificate = checked(X, y, fit_intercept=False)
+    assert (certificate.verdict, certificate.separation) == answer(X, y, 4, False)
+
+
 def test_a_radius_that_is_too_large_is_refused_where_squares_underflow():
     X, y = [[1e-171], [-1e-171]], [0, 1]
     document = json.loads(certify(X, y, fit_intercept=False).to_json())

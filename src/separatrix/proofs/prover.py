@@ -262,8 +262,11 @@ def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
             continue
         pivots = qr((Z[support] / sizes[support, None]).T, mode="r", pivoting=True)[1]  # a basis first, well conditioned
         support = support[pivots]
-        numbers = np.ldexp(weights[support] / sizes[support], -exponents[pairs.row_of(which[support])])
-        exact = balanced(pairs, which[support], (numbers / numbers.max()).tolist())
+        numbers = (weights[support] / sizes[support]).tolist()
+        down = exponents[pairs.row_of(which[support])].tolist()
+        exact = balanced(
+            pairs, which[support], [Fraction(2) ** -e * Fraction(v) for v, e in zip(numbers, down, strict=True)]
+        )
         if exact is not None:
             return Face(which[support], exact, None)
     return None

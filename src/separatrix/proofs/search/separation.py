@@ -11,7 +11,7 @@ whose L holds pairs of one side only are *touching*: a meaning for ties makes th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
@@ -148,10 +148,11 @@ def shortened(pairs: Pairs, which: Ints, weights: list[Fraction]) -> list[Fracti
     return balanced(pairs, which, [float(weight / top) for weight in weights]) or weights
 
 
-def balanced(pairs: Pairs, which: Ints, weights: list[float]) -> list[Fraction] | None:
+def balanced(pairs: Pairs, which: Ints, weights: Sequence[float | Fraction]) -> list[Fraction] | None:
     """Return exact weights near these that balance the pairs, or None where one of them would not be positive.
 
     All weights but those of a basis stay as they are, and these are solved for. The basis is taken from the first pairs.
+    The weights are floats, or fractions whose denominators are powers of two.
     """
     table, _ = reduced(pairs, which)
     basis, columns = independent(table)
