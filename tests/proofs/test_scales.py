@@ -127,11 +127,23 @@ def test_short_rows_beside_very_long_ones_are_decided(X, y, form):
     assert (certificate.verdict, certificate.separation) == answer(X, y, max(y) + 1, True)
 
 
-def test_weights_beyond_the_largest_float_balance_rows_of_all_sizes():
-    X = [[3.8e286], [-1.3e44], [7.6e-298], [4.2e-314], [1.0e216]]
-    y = [0, 1, 2, 3, 0]
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[3.8e286], [-1.3e44], [7.6e-298], [4.2e-314], [1.0e216]], [0, 1, 2, 3, 0]),
+        (
+            [
+                *([-5.986310706507379e50, 5.986310706507379e50], [-1.4522219680684946e-122, -1.4522219680684946e-122]),
+                *([-1.2166986024289024e-210, 1.2166986024289024e-210], [1.9848322066592192e-265, -3.9696644133184385e-265]),
+                [-9830.400000000001, 0.0],
+            ],
+            [0, 1, 2, 2, 1],
+        ),
+    ],
+)
+def test_weights_beyond_the_largest_float_balance_rows_of_all_sizes(X, y):
     certificate = checked(X, y, fit_intercept=False)
-    assert (certificate.verdict, certificate.separation) == answer(X, y, 4, False)
+    assert (certificate.verdict, certificate.separation) == answer(X, y, max(y) + 1, False)
 
 
 def test_a_radius_that_is_too_large_is_refused_where_squares_underflow():

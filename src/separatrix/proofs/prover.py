@@ -256,17 +256,18 @@ def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
             return None
         Z = alike.vectors(which)[:, first:] / scales
         sizes = np.abs(Z).max(axis=1)
-        weights = widest_balance(Z / sizes[:, None]) if sizes.all() and np.isfinite(sizes).all() else None
+        if not (sizes.all() and np.isfinite(sizes).all()):
+            return None
+        bits = np.frexp(sizes)[1]
+        Z = np.ldexp(Z, -bits[:, None])
+        weights = widest_balance(Z)
         support = np.flatnonzero(weights > 0) if weights is not None else np.arange(0)
         if weights is None or not support.size:
             continue
-        pivots = qr((Z[support] / sizes[support, None]).T, mode="r", pivoting=True)[1]  # a basis first, well conditioned
-        support = support[pivots]
-        numbers = (weights[support] / sizes[support]).tolist()
-        down = exponents[pairs.row_of(which[support])].tolist()
-        exact = balanced(
-            pairs, which[support], [Fraction(2) ** -e * Fraction(v) for v, e in zip(numbers, down, strict=True)]
-        )
+        support = support[qr(Z[support].T, mode="r", pivoting=True)[1]]  # a basis first, well conditioned
+        down = (bits[support] + exponents[pairs.row_of(which[support])]).tolist()
+        numbers = [Fraction(2) ** -e * Fraction(v) for v, e in zip(weights[support].tolist(), down, strict=True)]
+        exact = balanced(pairs, which[support], numbers)
         if exact is not None:
             return Face(which[support], exact, None)
     return None
