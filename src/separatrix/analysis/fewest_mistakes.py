@@ -130,7 +130,7 @@ class _Search(Contradictions):
         self.proof: list[Witness] = []
         self.witnesses: list[Witness] = []
         self.upper, self.mistaken = self.n + 1, np.arange(self.n)
-        self.trims, self.quickest_trim = 0, 0.0
+        self.trims, self.quickest_trim, self.pass_seconds = 0, 0.0, 0.0
         self.best_w: Floats | Sequence[Fraction] = np.zeros(pairs.dim)
         self._take(np.zeros(pairs.dim))
 
@@ -224,6 +224,8 @@ class _Search(Contradictions):
         """Train on a sample of very many rows; offer its w and return True where there is no time for a pass over all."""
         if self.n <= _SAMPLE:
             return False
+        if self.pass_seconds:
+            return self.pass_seconds > left
         size = max(_SAMPLE, self.n // _SAMPLES)
         codes, begun = self.pairs.codes, time.monotonic()
         some = np.random.default_rng(0).integers(0, self.n, size)
@@ -232,10 +234,10 @@ class _Search(Contradictions):
         learner = AveragedLearner(**self._options, max_iter=1, random_state=0)
         scaled = self._scaled(self.pairs.rows.source[some], self.scales[: self.pairs.rows.d] * self._learner_scales)
         learner.fit(scaled, codes[some])
-        is_late = (time.monotonic() - begun) * self.n / len(some) > left
-        if is_late:
+        self.pass_seconds = (time.monotonic() - begun) * self.n / len(some)
+        if self.pass_seconds > left:
             self.offer(self._weights(learner))
-        return is_late
+        return self.pass_seconds > left
 
     @property
     def _options(self) -> dict[str, Any]:

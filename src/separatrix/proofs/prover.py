@@ -52,6 +52,7 @@ Of rows so scattered, refined linear programs take long and often fail.
 _WIDEST_CELLS = 1_000_000
 """The widest witness is sought among so many numbers at most."""
 _MOST_FAILURES = 1 << 20
+"""Of very many pairs, about so many on which a separator fails are looked for."""
 
 
 def prove(rows: Rows, codes: Any, n_classes: int, bias: bool, exact: bool | str, offer: Offer) -> Proof:
@@ -192,7 +193,7 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
     simple = decide_exactly(field, hard, accept_separator, accept_witness) if answer is None and pairs.is_tiny else None
     sized = with_rows_at_one_size(pairs, _UNEVEN) if answer is None and simple is None else None
     if sized is not None:
-        return _at_original_lengths(pairs, *sized, tell)
+        answer = _at_original_lengths(pairs, *sized, tell)
     answer = _widest_witness(pairs, hard) if answer is None and simple is None else answer
     is_last = isinstance(simple, Face) or bool(pairs.norms.max() > _SCATTERED * pairs.norms.min())
     if answer is None and (simple is None or not is_last):  # a refined separator has a better margin than a vertex
@@ -220,8 +221,8 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
 def _at_original_lengths(pairs: Pairs, sized: Pairs, exponents: Ints, tell: Callable[[str], None]) -> Any:
     """Return the answer about rows divided by 2^exponents as one about the rows themselves.
 
-    Where there is none, a separator through the origin may exist, of which a search with a bias sees nothing: beside rows
-    of length 10⁻¹⁵ its bias has to be 0 but for that.
+    Where there is none, a separator through the origin may exist. A search with a bias may miss it: beside rows of length
+    10⁻¹⁵ a bias must be as small as that.
     """
     answer = _separator_or_witness(sized, tell)
     if answer is None and pairs.bias:
@@ -245,28 +246,28 @@ def _widest_witness(pairs: Pairs, hard: Ints) -> Face | None:
     """
     from scipy.linalg import qr  # loading it takes longer than most proofs
 
-    alike, exponents = with_rows_at_one_size(pairs, 1.0) or (pairs, np.zeros(pairs.rows.n, np.int64))
     first = pairs.m if pairs.K > 2 else 0  # the blocks of a pair add up to 0
-    scales, tried = alike.column_scales()[first:], [np.union1d(hard, pairs.some(4 * pairs.dim, np.random.default_rng(2)))]
+    tried = [np.union1d(hard, pairs.some(4 * pairs.dim, np.random.default_rng(2)))]
     if pairs.count * pairs.dim <= _WIDEST_CELLS:
         tried.append(np.flatnonzero(pairs.exist))
     for which in tried:
         check_time()
         if len(which) * pairs.dim > _WIDEST_CELLS:
             return None
-        Z = alike.vectors(which)[:, first:] / scales
-        sizes = np.abs(Z).max(axis=1)
+        Z, bits = pairs.vectors(which)[:, first:], np.zeros(len(which), np.int64)
+        for axis in (1, 0, 1):  # rows of one size, then columns, which changes the rows again
+            sizes = np.abs(Z).max(axis=axis, keepdims=True)
+            up = -np.frexp(sizes)[1].astype(np.int64)
+            Z, bits = np.ldexp(Z, up), bits - (up[:, 0] if axis else 0)
         if not (sizes.all() and np.isfinite(sizes).all()):
             return None
-        bits = np.frexp(sizes)[1]
-        Z = np.ldexp(Z, -bits[:, None])
         weights = widest_balance(Z)
         support = np.flatnonzero(weights > 0) if weights is not None else np.arange(0)
         if weights is None or not support.size:
             continue
         support = support[qr(Z[support].T, mode="r", pivoting=True)[1]]  # a basis first, well conditioned
-        down = (bits[support] + exponents[pairs.row_of(which[support])]).tolist()
-        numbers = [Fraction(2) ** -e * Fraction(v) for v, e in zip(weights[support].tolist(), down, strict=True)]
+        each = zip(weights[support].tolist(), bits[support].tolist(), strict=True)
+        numbers = [Fraction(weight) * Fraction(2) ** -e for weight, e in each]
         exact = balanced(pairs, which[support], numbers)
         if exact is not None:
             return Face(which[support], exact, None)

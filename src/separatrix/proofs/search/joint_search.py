@@ -51,7 +51,8 @@ class Descent:
 
     def hardest(self, most: int) -> Ints:
         """Return the numbers of the pairs with the smallest leads."""
-        chosen, _ = worst(self.blocks(), inf, most, np.empty(0, np.int64))
+        largest = float(np.finfo(np.float64).max)  # leads over a row's own class are infinite
+        chosen, _ = worst(self.blocks(), largest, most, np.empty(0, np.int64))
         return chosen
 
     def blocks(self) -> Iterator[tuple[int, Floats]]:

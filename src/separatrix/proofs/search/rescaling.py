@@ -94,25 +94,38 @@ def at_ordinary_size(pairs: Pairs) -> tuple[Pairs, int] | None:
 def with_rows_at_one_size(pairs: Pairs, spread: float) -> tuple[Pairs, Ints] | None:
     """Return the pairs of 2^−e·x̃ with an e for each row that makes its length about 1, and these e.
 
-    None is returned where the lengths differ by a smaller factor than `spread`, or where floating point would lose digits
-    of a row. The bias becomes a last column. A w has leads of the same signs; a weight λ here is the weight 2^−e·λ there.
+    None is returned where the lengths differ by a smaller factor than `spread`, or where float64 would lose digits of a row.
+    The bias becomes a last column. A w has leads of the same signs; a weight λ here is the weight 2^−e·λ there.
     """
     norms, rows = pairs.norms, pairs.rows
     if not norms.min() > 0 or not norms.max() / norms.min() > spread:
         return None
-    exponents = np.frexp(norms)[1].astype(np.int64)
-    source = sp.csr_matrix(rows.source, dtype=np.float64) if rows.sparse else rows.source.astype(np.float64)
-    if pairs.bias:
-        ones = np.ones((rows.n, 1))
-        source = sp.hstack([source, ones], format="csr") if rows.sparse else np.hstack([source, ones])
-    values = source.data if rows.sparse else source
-    down = np.repeat(exponents, np.diff(source.indptr)) if rows.sparse else exponents[:, None]
-    scaled = np.ldexp(values, -down)
-    if not np.array_equal(np.ldexp(scaled, down), values):
-        return None
+    exponents, source = np.frexp(norms)[1].astype(np.int64), rows.source
     if rows.sparse:
-        scaled = sp.csr_matrix((scaled, source.indices, source.indptr), source.shape)
-    return Pairs(Rows(scaled), pairs.codes, pairs.K, False), exponents
+        data = _divided_exactly(source.data, np.repeat(exponents, np.diff(source.indptr)))
+        if data is None:
+            return None
+        table = sp.csr_matrix((data, source.indices, source.indptr), source.shape)
+        if pairs.bias:
+            table = sp.hstack([table, np.ldexp(1.0, -exponents)[:, None]], format="csr")
+    else:
+        table = np.empty((rows.n, pairs.m))
+        table[:, rows.d :] = np.ldexp(1.0, -exponents)[:, None]
+        for begin, end in rows.blocks():
+            block = _divided_exactly(source[begin:end], exponents[begin:end, None])
+            if block is None:
+                return None
+            table[begin:end, : rows.d] = block
+    return Pairs(Rows(table), pairs.codes, pairs.K, False), exponents
+
+
+def _divided_exactly(numbers: NDArray[Any], exponents: Ints) -> Floats | None:
+    """Return numbers·2^−exponents in float64, or None where one of them is not exact."""
+    if numbers.dtype.kind in "iu" and numbers.size and max(-int(numbers.min()), int(numbers.max())) > 1 << 53:
+        return None
+    floats = numbers.astype(np.float64)
+    divided: Floats = np.ldexp(floats, -exponents)
+    return divided if np.array_equal(np.ldexp(divided, exponents), floats) else None
 
 
 def with_columns_divided(pairs: Pairs, scales: Floats) -> Pairs | None:
