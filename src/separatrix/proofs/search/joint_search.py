@@ -203,20 +203,21 @@ def _blocks(n: int, K: int) -> list[slice]:
 
 def _unit_rows(pairs: Pairs, scales: Floats) -> tuple[Floats | sp.csr_matrix, Floats]:
     """Return the rows x̃ with columns divided by `scales`, each row divided by its length, and the lengths."""
-    source = pairs.rows.source.astype(np.float64)
-    bias = np.ones((pairs.rows.n, 1)) / scales[pairs.m - 1]
-    divisors = scales[: pairs.rows.d]
-    if sp.issparse(source):
-        A = sp.csr_matrix(source.multiply(1.0 / divisors))
-        A = sp.hstack([A, bias], format="csr") if pairs.bias else A
+    divisors, d = scales[: pairs.rows.d], pairs.rows.d
+    if pairs.rows.sparse:
+        A = sp.csr_matrix(pairs.rows.source.astype(np.float64).multiply(1.0 / divisors))
+        A = sp.hstack([A, np.ones((pairs.rows.n, 1)) / scales[pairs.m - 1]], format="csr") if pairs.bias else A
         lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).reshape(-1))
         lengths[lengths == 0] = 1.0
         return sp.csr_matrix(sp.diags(1.0 / lengths) @ A), lengths
-    dense = np.hstack([source / divisors, bias]) if pairs.bias else source / divisors
+    dense = np.empty((pairs.rows.n, pairs.m))
+    dense[:, d:] = 1.0 / scales[pairs.m - 1]
+    for begin, end in pairs.rows.blocks():
+        np.divide(pairs.rows.source[begin:end], divisors, out=dense[begin:end, :d])
     lengths = np.sqrt(np.einsum("ij,ij->i", dense, dense))
     lengths[lengths == 0] = 1.0
     dense /= lengths[:, None]
-    return np.asarray(dense), lengths
+    return dense, lengths
 
 
 def _hessian(A: Floats | sp.csr_matrix, members: list[Ints], leads: LeadTables, ridge: float) -> Floats:
