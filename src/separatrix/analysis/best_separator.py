@@ -83,12 +83,7 @@ def sample(rows: Rows, codes: Codes, n_classes: int, share: float = 1.0) -> Ints
 
 
 def _separator_of_hardest(rows: Rows, codes: Codes, n_classes: int, bias: bool, deadline: float) -> Separator | None:
-    """Return the best separator of some rows that separates all; those that it separates least join them.
-
-    It has half of the time: where there is none, the other bounds need the rest.
-    """
-    begun = time.monotonic()
-    until = deadline if deadline == inf else begun + (deadline - begun) / 2
+    """Return the best separator of some rows that separates all; those that it separates least join them."""
     most, best = _MOST_MULTIPLIERS // n_classes, None
     work = sample(rows, codes, n_classes, _FIRST_SHARE)
     for _ in range(_ROUNDS):
@@ -96,7 +91,7 @@ def _separator_of_hardest(rows: Rows, codes: Codes, n_classes: int, bias: bool, 
         problem = MarginProblem(some, codes[work], n_classes, np.full(some.n, np.inf), AUGMENTED if bias else ABSENT)
         if not bias and not problem.norms.all():
             return None
-        solution = problem.solve(_TOL, _PASSES, 0, lambda: time.monotonic() > until)
+        solution = problem.solve(_TOL, _PASSES, 0, lambda: time.monotonic() > deadline)
         if not np.isfinite(solution.primal):
             break
         found = normalised(solution.weights, rows, codes)
@@ -105,7 +100,7 @@ def _separator_of_hardest(rows: Rows, codes: Codes, n_classes: int, bias: bool, 
         leads[work] = inf
         new = np.argsort(leads, kind="stable")[: max(1, int(_NEW_SHARE * most))]
         new = new[leads[new] < 1.0 - _TOL]  # the smallest of the others is 1
-        if not new.size or len(work) >= most or time.monotonic() > until:
+        if not new.size or len(work) >= most or time.monotonic() > deadline:
             break
         work = np.union1d(work, new)
     return best

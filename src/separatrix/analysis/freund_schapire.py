@@ -184,6 +184,8 @@ def _starts(
         some = sample(rows, codes, n_classes)
         share, rows, codes = rows.n / len(some), rows.take(some), codes[some]
     for C in (1.0, 100.0):
+        if time.monotonic() > deadline:
+            return
         cost = np.full(rows.n, C * share / radius**2)
         problem = MarginProblem(rows, codes, n_classes, cost, AUGMENTED if bias else ABSENT)
         yield _stacked(problem.solve(1e-2, 100, 0, lambda: time.monotonic() > deadline).weights, bias)
