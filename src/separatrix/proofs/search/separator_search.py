@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 _EXACT_CELLS = 40_000
 _EXACT_SECONDS = 10.0
-"""How long the exact simplex may take where no time limit was given; otherwise it gets half of the time that is left."""
+"""How long the exact simplex may take where no time limit was given."""
 
 
 @dataclass
@@ -149,8 +149,7 @@ def decide_exactly(
     accept_witness: Callable[[Ints, list[Fraction] | None], Answer | None],
 ) -> Answer | None:
     """Search with the exact simplex alone, which is too slow for large working sets without a time limit."""
-    left = seconds_left()
-    exact_deadline = time.monotonic() + (_EXACT_SECONDS if left == np.inf else max(_EXACT_SECONDS, left / 2))
+    exact_deadline = time.monotonic() + _EXACT_SECONDS
     for _ in range(200):
         check_time()
         if len(work) * field.dim > _EXACT_CELLS and seconds_left() == np.inf:
