@@ -29,6 +29,7 @@ from separatrix.proofs.search.perceptron import smallest_leads, trained_perceptr
 from separatrix.proofs.search.rationals import Whole, dependency, root_above, root_below
 from separatrix.proofs.search.refinement import search as refined_search
 from separatrix.proofs.search.rescaling import (
+    MOST_CELLS,
     ORDINARY,
     MovedPairs,
     at_ordinary_size,
@@ -200,6 +201,19 @@ def _separator_or_witness(pairs: Pairs, tell: Callable[[str], None] = begin) -> 
         tell("refining linear programs")
         answer = refined_search(pairs, hard, accept_whole, accept_witness if simple is None else None)
     answer = simple if answer is None else answer
+    if answer is None and not pairs.is_tiny and pairs.rows.n * pairs.m <= MOST_CELLS:
+        tell("searching in exact arithmetic")
+        skip = pairs.m if pairs.K > 2 else 0  # adding the same vector to the weights of all classes changes no lead
+
+        def whole_but_first(which: Ints) -> tuple[Whole, Whole]:
+            table, free = whole(which)
+            return table[:, skip:], free[:, skip:]
+
+        def accept_rest(v: Any) -> Any:
+            return accept_separator([Fraction(0)] * skip + v)
+
+        smaller = Field(pairs.dim - skip, field.leads, field.vectors, whole_but_first)
+        answer = decide_exactly(smaller, hard, accept_rest, accept_witness)
     moved = recoordinated(pairs) if answer is None else None
     if answer is not None or moved is None:
         return answer
