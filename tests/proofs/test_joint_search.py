@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from separatrix import Perceptron, certify, fewest_mistakes
 from separatrix.engine.rows import Rows
-from separatrix.proofs import prover
+from separatrix.proofs.search import verdict
 from separatrix.proofs.search.joint_search import descend, of_classes
 from separatrix.proofs.search.pairs import Pairs
 
@@ -28,13 +28,13 @@ def planted(n, d, n_classes, flipped, seed=0):
 @pytest.fixture
 def no_other_search(monkeypatch):
     """Whatever comes after Newton's method and pairs of classes fails the test; two classes are searched as always."""
-    search = prover.decide
+    search = verdict.decide
 
     def decide(field, *arguments, **options):
         assert field.dim < 200
         return search(field, *arguments, **options)
 
-    monkeypatch.setattr(prover, "decide", decide)
+    monkeypatch.setattr(verdict, "decide", decide)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from separatrix.analysis.contradictions import Contradictions, is_strict, minimum_hitting_set
+from separatrix.analysis.line_search import best_step, least_squares
 from separatrix.analysis.linear_rule import LinearRule
 from separatrix.engine.labels import check_two_classes, encode
 from separatrix.engine.rows import NO_ORDER, Floats, Ints, Rows
@@ -261,7 +262,7 @@ class _Search(Contradictions):
             if self.rng.random() < 0.5:
                 direction *= self.rng.random(len(w)) < 0.3
             slopes = self.Z @ direction
-            step, best = _best_step(scores, slopes)
+            step, best = best_step(scores, slopes)
             if best > count or not np.any(w + step * direction):
                 stale += 1
                 continue
@@ -283,7 +284,7 @@ class _Search(Contradictions):
         if self.pairs.K > 2 or self.n * self.pairs.dim > _LINE_CELLS or time.monotonic() > until:
             return
         if _LEAST_SQUARES_SECONDS * self.Z.size * min(self.Z.shape) < until - time.monotonic():
-            self.offer(_least_squares(self.Z))
+            self.offer(least_squares(self.Z))
         while time.monotonic() < until and self.upper > self.lower:
             best = np.asarray(self.best_w) * self.scales
             size = np.linalg.norm(best)
@@ -395,31 +396,3 @@ class _Search(Contradictions):
 
 def _by_sign(leads: Floats) -> tuple[Ints, Ints]:
     return np.flatnonzero(leads < 0), np.flatnonzero(leads > 0)
-
-
-def _least_squares(Z: Floats) -> Floats:
-    return np.asarray(np.linalg.lstsq(Z, np.ones(len(Z)), rcond=None)[0])
-
-
-def _best_step(scores: Floats, slopes: Floats) -> tuple[float, int]:
-    """Return the t with the fewest s + t·r ≤ 0 over scores s and slopes r, and that number.
-
-    The count changes only at the t where a score is 0; after sorting these, one cumulative sum gives it on every piece.
-    """
-    moving = slopes != 0
-    still = int(np.sum(scores[~moving] <= 0))
-    s, r = scores[moving], slopes[moving]
-    if not s.size:
-        return 0.0, still
-    at = -s / r
-    order = np.argsort(at)
-    at, rising = at[order], r[order] > 0
-    count = still + int(np.sum(rising)) + np.concatenate([[0], np.cumsum(np.where(rising, -1, 1))])
-    is_wide = np.concatenate([[True], np.diff(at) > 1e-12 * (1 + np.abs(at[1:])), [True]])
-    count = np.where(is_wide, count, len(scores) + 1)
-    k = int(np.argmin(count))
-    if k == 0:
-        return float(at[0] - 1.0), int(count[0])
-    if k == len(at):
-        return float(at[-1] + 1.0), int(count[-1])
-    return float((at[k - 1] + at[k]) / 2), int(count[k])

@@ -22,6 +22,7 @@ import numpy as np
 from separatrix.engine.rows import Floats, Ints, frozen
 from separatrix.kernels import modular
 from separatrix.proofs.clock import check_time
+from separatrix.proofs.proof import Direction
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.rationals import System, Whole, dependency, eliminated, independent
 from separatrix.proofs.search.separator_search import Failures, Field, decide
@@ -34,6 +35,7 @@ _MOST_CELLS = 5_000_000
 """So many numbers of pairs outside a face are kept at most."""
 _MOST_OUTSIDE, _MOST_INSIDE = 1 << 23, 1 << 27
 """With more than two classes: so many pairs outside a face are told apart, of so many pairs in all."""
+_DIRECTION_CELLS, _NUMBERS_AT_ONCE = 2_000_000, 1 << 22
 _LONG_WEIGHTS = 6000
 """Weights with denominators of more bits are shortened."""
 
@@ -330,3 +332,35 @@ def equations(pairs: Pairs, face: Face) -> tuple[tuple[Fraction, ...], ...]:
             v[c] = value * (1 << shifts[c])
         vectors.append(tuple(v))
     return tuple(vectors)
+
+
+def one_sided(pairs: Pairs) -> Direction | None:
+    """Return a w without a negative lead, not all of them 0, made of features that speak for a class or against it; or None.
+
+    A feature speaks for a class if it is never negative in its rows and never positive in others: then its unit vector in
+    the block of that class has no negative lead. It speaks against a class if its negative speaks for it, as a word does
+    that the class lacks. A sum of such vectors has no negative lead, either.
+    """
+    source, d = pairs.rows.source, pairs.rows.d
+    if pairs.K * pairs.m > _DIRECTION_CELLS:
+        return None
+    is_positive, is_negative = np.zeros((2, pairs.K, d), bool)
+    if pairs.rows.sparse:
+        codes = np.repeat(pairs.codes, np.diff(source.indptr))
+        for sign, is_there in ((1, is_positive), (-1, is_negative)):
+            which = np.flatnonzero(sign * source.data.astype(np.float64) > 0)
+            is_there[codes[which], source.indices[which]] = True
+    else:
+        step = max(1, _NUMBERS_AT_ONCE // d)
+        for first in range(0, pairs.rows.n, step):
+            check_time()
+            block, codes = source[first : first + step], pairs.codes[first : first + step]
+            for k in np.unique(codes).tolist():
+                is_positive[k] |= (block[codes == k] > 0).any(axis=0)
+                is_negative[k] |= (block[codes == k] < 0).any(axis=0)
+    above, below = is_positive.sum(axis=0), is_negative.sum(axis=0)
+    up = ~is_negative & (above == is_positive) & (is_positive | (below > 0))
+    down = ~is_positive & (below == is_negative) & (is_negative | (above > 0))
+    W = (up.astype(np.int8) - down)[1 if pairs.K == 2 else 0 :]
+    number = {value: Fraction(value) for value in (-1, 0, 1)}
+    return tuple((*map(number.__getitem__, w), *[number[0]] * pairs.bias) for w in W.tolist()) if W.any() else None

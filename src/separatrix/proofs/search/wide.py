@@ -26,7 +26,7 @@ from separatrix.engine.rows import Array, Floats, Ints, Rows, frozen
 from separatrix.engine.weights import Flat, Weights
 from separatrix.kernels.learning import dual_descent as kernels
 from separatrix.proofs.clock import begin, check_time, seconds_left
-from separatrix.proofs.proof import Direction, MarginProof, Proof, Witness
+from separatrix.proofs.proof import MarginProof, Proof, Witness
 from separatrix.proofs.search.nearest_point import nearest_by_products
 from separatrix.proofs.search.pairs import Pairs
 from separatrix.proofs.search.perceptron import perceptron_run
@@ -46,7 +46,6 @@ _GOOD_GAP = 0.01
 _PERCEPTRON_PASSES, _MOST_PERCEPTRON_PASSES, _PASSES, _MARGIN_PASSES = 50, 300, 300, 48
 _BATCH, _ROUNDS, _MOST_PAIRS = 300, 60, 3000
 _WITNESS_CELLS = 2_000_000
-_DIRECTION_CELLS = 2_000_000
 
 
 class Sum(NamedTuple):
@@ -363,38 +362,6 @@ def with_used_columns(pairs: Pairs) -> Pairs:
     place = np.cumsum(is_used, dtype=source.indices.dtype) - 1
     packed = sp.csr_matrix((source.data, place[source.indices], source.indptr), shape=(rows.n, used))
     return Pairs(Rows(packed), pairs.codes, pairs.K, pairs.bias)
-
-
-def one_sided(pairs: Pairs) -> Direction | None:
-    """Return a w without a negative lead, not all of them 0, made of features that speak for a class or against it; or None.
-
-    A feature speaks for a class if it is never negative in its rows and never positive in others: then its unit vector in
-    the block of that class has no negative lead. It speaks against a class if its negative speaks for it, as a word does
-    that the class lacks. A sum of such vectors has no negative lead, either.
-    """
-    source, d = pairs.rows.source, pairs.rows.d
-    if pairs.K * pairs.m > _DIRECTION_CELLS:
-        return None
-    is_positive, is_negative = np.zeros((2, pairs.K, d), bool)
-    if pairs.rows.sparse:
-        codes = np.repeat(pairs.codes, np.diff(source.indptr))
-        for sign, is_there in ((1, is_positive), (-1, is_negative)):
-            which = np.flatnonzero(sign * source.data.astype(np.float64) > 0)
-            is_there[codes[which], source.indices[which]] = True
-    else:
-        step = max(1, _SCORES_AT_ONCE // d)
-        for first in range(0, pairs.rows.n, step):
-            check_time()
-            block, codes = source[first : first + step], pairs.codes[first : first + step]
-            for k in np.unique(codes).tolist():
-                is_positive[k] |= (block[codes == k] > 0).any(axis=0)
-                is_negative[k] |= (block[codes == k] < 0).any(axis=0)
-    above, below = is_positive.sum(axis=0), is_negative.sum(axis=0)
-    up = ~is_negative & (above == is_positive) & (is_positive | (below > 0))
-    down = ~is_positive & (below == is_negative) & (is_negative | (above > 0))
-    W = (up.astype(np.int8) - down)[1 if pairs.K == 2 else 0 :]
-    number = {value: Fraction(value) for value in (-1, 0, 1)}
-    return tuple((*map(number.__getitem__, w), *[number[0]] * pairs.bias) for w in W.tolist()) if W.any() else None
 
 
 def separable(wide: WidePairs, blank: Proof, best: Judgement, short: Judgement) -> Proof:
